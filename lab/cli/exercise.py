@@ -336,14 +336,14 @@ def _copy_starting_files(exercise: Exercise) -> int:
         own.write_bytes(read_foreign(file, LARGEST_TEXT))
         if exercise.is_program:
             own.chmod(own.stat().st_mode | stat.S_IXUSR)
-    own, *others = copies
+    own = next(iter(copies))
     _print_exercise(exercise, _drawn_values(exercise, solution=False))
     properties = split_target(exercise.setup.protocol)[1]
     options = f" --properties {shlex.quote(properties)}" if properties else ""
     print_line()
     if exercise.is_in_stages:
-        begun = f"Write into {' or '.join(map(str, copies))}{', or in another language' if exercise.is_program else ''}"
-        print_line(f"{begun}. Try it with: lab exercise try {exercise.name} {own}")
+        choice = [*map(str, copies), *["a file in another language"] * exercise.is_program]
+        print_line(f"Write into {' or '.join(choice)}. Try it with: lab exercise try {exercise.name} {own}")
     else:
         print_line(f"The file to repair is {own}. Check it with: lab check {own}{options}")
     print_line(f"Grade it with: lab exercise grade {own} --exercise {exercise.name}")
@@ -544,9 +544,7 @@ class GradeOptions(Struct, frozen=True):
     ] = None
     student: Annotated[
         str | None,
-        Option(
-            metavar="NAME", help="Grade only submissions of this student; with FILE, in runs drawn for them."
-        ),
+        Option(metavar="NAME", help="Grade only submissions of this student; with FILE, in runs drawn for them."),
     ] = None
     every: Annotated[
         bool,
@@ -630,8 +628,8 @@ def grade(options: GradeOptions) -> int:
     student alone, as Gradescope does, --student NAME refuses the recordings of others.
 
     A FILE repairs or is a protocol, or is a program. It is executed in a sandbox (lab guide sandbox), in runs that
-    nobody knows in advance; those of a program are live, and take some minutes. With --student and --data they follow from the student's name and the course's nonce, so the grade
-    can be repeated.
+    nobody knows in advance; those of a program are live, and take some minutes. With --student and --data they
+    follow from the student's name and the course's nonce, so the grade can be repeated.
 
     A recording made on a student's own machine is unproved: it can be made up without running any node. Those that
     lab serve makes are sealed. If the class worked on your server, --sealed-by with its data folder gives points

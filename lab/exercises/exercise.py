@@ -261,8 +261,9 @@ class Exercise(Struct, frozen=True):
     attempt starts from; its ``for`` limits the attempt's time. ``may`` lists the commands that are allowed besides
     those in ``FREE``. ``starting_files`` has the protocol file to be repaired, or the skeleton of the one to be
     written, if there is one: then a file is handed in. A program has a skeleton for each of some languages. Within
-    a ``level``, exercises are sorted by ``place``. The ``student`` edition has neither solutions nor wrong attempts. ``draws`` lists the values that are drawn for a
-    student, and ``drawn`` are those that this exercise was filled with.
+    a ``level``, exercises are sorted by ``place``. The ``student`` edition has neither solutions nor wrong
+    attempts. ``draws`` lists the values that are drawn for a student, and ``drawn`` are those that this exercise
+    was filled with.
     """
 
     name: str

@@ -287,10 +287,8 @@ def _mistakes_in_files(head: _Head, tasks: Sequence[Task]) -> Iterator[str]:
     if any((way == "repair") != bool(head.repairs) for way in ways):
         yield "with repairs = FILE.py every task needs repair = { … }; without it no task may have one"
     written = ways & {"stage", "program"}
-    if len(written) > 1 or (written or head.files_to_write) and written != ways:
-        yield (
-            "with writes = FILE every task needs stage = { … } or, in any language, every task program = { … }"
-        )
+    if len(written) > 1 or ((written or head.files_to_write) and written != ways):
+        yield ("with writes = FILE every task needs stage = { … } or, in any language, every task program = { … }")
     elif written and not head.files_to_write:
         yield "stage and program require a file to begin with: writes = FILE"
     elif "stage" in written and len(head.files_to_write) > 1:
@@ -375,14 +373,21 @@ def _program_mistakes(stage: ProgramStage, scope: Scope, setup: Scenario) -> Ite
         for name in names:
             if name not in expected:
                 yield f"unknown {sanitize(name, 40)}; expected one of {', '.join(expected)}"
-    if not stage.judged_by or stage.runs < 1 or stage.visible_runs < 1 or not 1 <= stage.nodes[0] <= stage.nodes[1]:
+    if (
+        not stage.judged_by
+        or stage.runs < 1
+        or stage.visible_runs < 1
+        or not 1 <= stage.nodes[0] <= stage.nodes[1]
+    ):
         yield "expected promises or a workload, at least one run, and nodes from-to: nodes = [3, 5]"
     if stage.events and stage.faults:
         yield "it has both faults, which are drawn, and events, which are given; leave out one"
     yield from _command_mistakes(stage.events, scope)
     try:
         run_us = stage.run_us
-        roles_of(Wanted(stage.workload or None, None, stage.rate), protocol, setup.nodes, setup.timing, run_us, as_key)
+        roles_of(
+            Wanted(stage.workload or None, None, stage.rate), protocol, setup.nodes, setup.timing, run_us, as_key
+        )
     except SettingError as error:
         yield str(error)
         return

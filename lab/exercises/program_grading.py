@@ -1,12 +1,12 @@
 """Grade a program in any language, written in stages: its nodes are processes of it, in live runs under faults.
 
-The program is executed in a sandbox, as it is a stranger's; the network, the faults and the judge are here. As for
-protocols, a stage counts only if all before it are passed, and each of its promises was judged; and it has a hidden
-campaign, which gives the grade, and a visible one for the student.
+The program is executed in a sandbox, as it is a stranger's; the network, the faults and the judge are here. As
+for protocols, a stage counts only if all before it are passed, and each of its promises was judged; and it has a
+hidden campaign, which gives the grade, and a visible one for the student.
 
 A live run takes its time, and the machine has a part in it. So there are few runs, and what may have been a matter
-of time counts only if it comes again in a run of twice the time, without a stall of the machine. If nothing else is
-left of a campaign, there is no grade, rather than a bad one.
+of time counts only if it comes again in a run of twice the time, without a stall of the machine. If that leaves
+too little of a campaign, there is no grade, rather than a bad one, or one that is not earned.
 """
 
 import shlex
@@ -35,7 +35,7 @@ from lab.recording.records import Commanded, Process, Record
 from lab.scenario.file import as_key
 from lab.text import UserError
 from lab.units import CountText, format_count
-from lab.worlds.campaign.campaign import Campaign, LivePlan
+from lab.worlds.campaign.campaign import Campaign, LivePlan, RunOutcome
 from lab.worlds.campaign.live_campaign import (
     LiveRuns,
     LiveTrial,
@@ -55,7 +55,8 @@ from lab.worlds.loading.user_module import TargetError
 
 _PACKAGE = Path(__file__).parents[1]
 _REPETITIONS = 3
-_LEAST_AVAILABILITY = 0.5
+_LEAST_JUDGED, _LEAST_AVAILABILITY = 0.5, 0.5
+"""The shares of runs in which each promise must have been judged, and of operations that must have succeeded."""
 _MOST_VISIBLE_NODES = 4
 _LONGEST_GAP_US = 1_000_000
 _LONGEST_LOG = 200
@@ -80,9 +81,9 @@ class LiveEvidence(Struct, frozen=True):
 def grade_program(
     exercise: Exercise, file: Path, seed: int, report_progress: ReportProgress = lambda text: None
 ) -> tuple[Result, ...]:
-    """Return the results of the tasks for this program, by the hidden campaigns. A ``seed`` gives the same schedules.
+    """Return the results of the tasks for this program, by the hidden campaigns.
 
-    ``report_progress`` is called with a line of text. Raises UnjudgedError.
+    A ``seed`` gives the same schedules. ``report_progress`` is called with a line of text. Raises UnjudgedError.
     """
     try:
         with confined_program(exercise, file) as handed_in:
@@ -113,7 +114,8 @@ def confined_program(exercise: Exercise, file: Path) -> Iterator[HandedIn]:
     with TemporaryDirectory(prefix="lab-sandbox-") as folder:
         copy = Path(folder).resolve() / file.name
         try:
-            copy.write_bytes(read_foreign(file, LARGEST_PROGRAM, follow_links=False))  # a link may lead to a solution
+            # a link may lead to a solution
+            copy.write_bytes(read_foreign(file, LARGEST_PROGRAM, follow_links=False))
         except OSError as error:
             raise TargetError(f"{file}: {error.strerror}; name the file of a program") from None
         copy.chmod(stat.S_IRUSR | stat.S_IXUSR)
@@ -147,9 +149,12 @@ class ProgramCampaigns:
         needed = task.program if self._to is None else _as_visible(task.program)
         campaign = self._campaign(task, needed)
         protocol = load_protocol(campaign.target)
-        with TemporaryDirectory(prefix="lab-") as folder:
-            with LiveRuns(campaign, protocol, default_workers(), Path(folder), self._handed_in.confined) as runs:
-                return self._judge(task, needed, runs, campaign)
+        confined, workers = self._handed_in.confined, default_workers()
+        with (
+            TemporaryDirectory(prefix="lab-") as folder,
+            LiveRuns(campaign, protocol, workers, Path(folder), confined) as runs,
+        ):
+            return self._judge(task, needed, runs, campaign)
 
     def _campaign(self, task: Task, needed: ProgramStage) -> Campaign:
         setup, run_us = self._exercise.setup, needed.run_us
@@ -174,8 +179,8 @@ class ProgramCampaigns:
     def _judge(
         self, task: Task, needed: ProgramStage, runs: LiveRuns, campaign: Campaign
     ) -> tuple[CampaignResult, LiveEvidence | None]:
-        judged, unconfirmed = dict.fromkeys(needed.judged_by, 0), Counter[str]()
-        operations, stalls, done = OperationCounts(), 0, 0
+        tally = _Tally(needed)
+        done = 0
         schedules = (_schedule(campaign, needed, campaign.seed + number) for number in range(campaign.runs))
         self._report(done, needed, task)
         with closing(runs.each(schedules)) as trials:
@@ -184,23 +189,18 @@ class ProgramCampaigns:
                 violation, why = None, describe_misbehaviour(trial.records)
                 if not why:
                     outcome = runs.outcome(trial)
-                    unconfirmed.update(outcome.unconfirmed)
                     violation = _first_failure(trial, needed, outcome.unconfirmed)
                     why = "" if violation is None else f"{violation.assertion} is broken: {violation.text}"
-                    operations += outcome.operations
-                    stalls += bool(trial.stalled_us)
-                    if _has_all_events(trial, needed):
-                        for name in judged.keys() & outcome.judged.keys():
-                            judged[name] += 1
+                    tally.add(trial, outcome)
                 self._report(done, needed, task)
                 if why:
                     why = f"{why}, {_describe_faults(needed)}: run {done}"
                     assertion = "" if violation is None else violation.assertion
                     shortfall = Shortfall(why, done, assertion, trial.schedule, trial.header)
                     evidence = self._keep(task, campaign, trial, violation)
-                    return CampaignResult(done, judged, shortfall), evidence
-        why = _describe_unjudged(task, judged, unconfirmed, operations, stalls, done)
-        return CampaignResult(done, judged, Shortfall(why) if why else None), None
+                    return CampaignResult(done, tally.judged, shortfall), evidence
+        why = tally.describe_missing(task)
+        return CampaignResult(done, tally.judged, Shortfall(why) if why else None), None
 
     def _report(self, done: int, needed: ProgramStage, task: Task) -> None:
         self._report_progress(CountText(done, needed.runs, "run", f"for task {task.number}"))
@@ -231,7 +231,7 @@ def _as_visible(needed: ProgramStage) -> ProgramStage:
 
 
 def _prompt(timing: Timing) -> Timing:
-    """Return the timing from which links are drawn: a real delay is longer than planned, and must not exceed Tm."""
+    """Return the timing from which links are drawn: a real delay is longer, and must not exceed Tm either."""
     return Timing(timing.tm_us // 2, timing.t_us - 2 * (timing.tm_us // 2))
 
 
@@ -285,32 +285,52 @@ def describe_misbehaviour(records: list[Record]) -> str:
     return ""
 
 
-def _describe_unjudged(
-    task: Task,
-    judged: dict[str, int],
-    unconfirmed: Counter[str],
-    operations: OperationCounts,
-    stalls: int,
-    done: int,
-) -> str:
-    """Describe what was judged too little to be passed; empty if nothing was. Raises UnjudgedError."""
-    for name, count in judged.items():
-        if not count and unconfirmed[name]:
+class _Tally:
+    """What the runs of a stage have judged. ``judged`` counts the runs in which each promise was.
+
+    It was not in a run in which it was violated, or not met at the end, but excused: by a fault, or a stall.
+    """
+
+    def __init__(self, needed: ProgramStage) -> None:
+        self.judged = dict.fromkeys(needed.judged_by, 0)
+        self._needed = needed
+        self._doubtful: Counter[str] = Counter()
+        self._operations = OperationCounts()
+        self._runs = self._stalled_runs = 0
+
+    def add(self, trial: LiveTrial, outcome: RunOutcome) -> None:
+        """Count a run that shows no shortfall."""
+        self._runs += 1
+        self._stalled_runs += bool(trial.stalled_us)
+        self._operations += outcome.operations
+        excused = {each.assertion for each in trial.violations} | trial.owing
+        for name in self.judged:
+            if name in excused:
+                # without faults that excuse it, the machine was late
+                by_machine = not self._needed.faults or bool(trial.stalled_us)
+                self._doubtful[name] += by_machine or name in outcome.unconfirmed
+            elif name in outcome.judged and _has_all_events(trial, self._needed):
+                self.judged[name] += 1
+
+    def describe_missing(self, task: Task) -> str:
+        """Describe what was judged too little to be passed; empty if nothing was. Raises UnjudgedError."""
+        for name, count in self.judged.items():
+            if count < _LEAST_JUDGED * self._runs:
+                self._require_judgeable(task, f"{name} seemed broken", self._doubtful[name])
+                return f"{name} was judged in {count or 'none'} of {format_count(self._runs, 'run')}"
+        called, ok = self._operations.called, self._operations.ok
+        if ok < _LEAST_AVAILABILITY * called:
+            why = f"{ok} of {format_count(called, 'operation')} of the clients succeeded; half of them must"
+            self._require_judgeable(task, f"{why}; the machine stalled", self._stalled_runs)
+            return why
+        return ""
+
+    def _require_judgeable(self, task: Task, what: str, doubtful_runs: int) -> None:
+        if doubtful_runs:
             raise UnjudgedError(
-                f"task {task.number} cannot be judged: {name} seemed broken in {format_count(unconfirmed[name], 'run')}, "
-                "and may not have been on a faster machine, so nothing is graded; try again when the machine is quiet"
+                f"task {task.number} cannot be judged: {what} in {format_count(doubtful_runs, 'run')}, and might "
+                "not have on a faster machine, so nothing is graded; try again when the machine is quiet"
             )
-        if not count:
-            return f"{name} was judged in none of {done} runs"
-    if operations.called and operations.ok < _LEAST_AVAILABILITY * operations.called:
-        share = f"{operations.ok} of {format_count(operations.called, 'operation')} of the clients succeeded"
-        if stalls:
-            raise UnjudgedError(
-                f"task {task.number} cannot be judged: {share}, but the machine stalled in "
-                f"{format_count(stalls, 'run')}, so nothing is graded; try again when the machine is quiet"
-            )
-        return f"{share}; half of them must"
-    return ""
 
 
 def _describe_faults(needed: ProgramStage) -> str:

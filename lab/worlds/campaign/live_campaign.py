@@ -125,7 +125,10 @@ def depends_on_time(violation: Violation) -> bool:
 
 
 class LiveTrial(Struct, frozen=True):
-    """A live run that is over, and judged. ``recording`` is its file; ``stalled_us`` are the times of stalls."""
+    """A live run that is over, and judged. ``recording`` is its file; ``stalled_us`` are the times of stalls.
+
+    ``owing``: the assertions that were not met at its end, when there was still time.
+    """
 
     schedule: Schedule
     recording: Path
@@ -135,6 +138,7 @@ class LiveTrial(Struct, frozen=True):
     broken: frozenset[int]
     operations: OperationCounts
     stalled_us: tuple[int, ...]
+    owing: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, schedule: Schedule, recording: Path) -> "LiveTrial":
@@ -158,6 +162,7 @@ class LiveTrial(Struct, frozen=True):
             judge.ever_broken,
             OperationCounts() if history is None else history.operations,
             tuple(each.at_us for each in records if isinstance(each, Stall)),
+            judge.owing,
         )
 
     @property

@@ -36,7 +36,7 @@ MEMORY_UNLIMITED = "memory is not limited"
 
 
 class CallRule(Struct, frozen=True):
-    """A system call that is allowed if an argument, masked, has this value; with ``refusal``, it fails so instead."""
+    """A system call that is allowed if an argument, masked, has this value; or fails then, with ``refusal``."""
 
     name: str
     argument: int

@@ -111,6 +111,6 @@ def _find_interpreter(name: str, file: Path) -> str:
     with interpreter.open("rb") as opened:
         if not opened.read(4).startswith(_COMPILED):
             raise TargetError(
-                f"{file}:1: {interpreter} is a script that looks for {name}; name the interpreter by its whole path"
+                f"{file}:1: {interpreter} is a script that looks for {name}; name the interpreter's whole path"
             )
     return str(interpreter)

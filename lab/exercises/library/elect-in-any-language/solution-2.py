@@ -19,7 +19,6 @@ def number(node: str) -> int:
     return int(node[1:])
 
 
-
 def receive(source: str, body: dict[str, Any]) -> None:
     """Note that a node is alive."""
     heard[source] = time.monotonic()

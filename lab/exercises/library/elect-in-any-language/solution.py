@@ -19,7 +19,6 @@ def number(node: str) -> int:
     return int(node[1:])
 
 
-
 def follow(node: str | None) -> None:
     """Follow this node, or nobody; say so if it is new."""
     global leader

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Wrong: the next leader halts the others, and leads without waiting until they have."""
+"""Wrong: the next leader halts the others, but leads before they have answered."""
 
 import json
 import os
@@ -17,7 +17,6 @@ def send(target: str, **body: Any) -> None:
 def number(node: str) -> int:
     """Return the number of a node: 10 for n10."""
     return int(node[1:])
-
 
 
 def follow(node: str | None) -> None:
@@ -46,25 +45,21 @@ def receive(source: str, body: dict[str, Any]) -> None:
 
 def tick() -> None:
     """Tell all that this node is alive; notice who is not; halt the others before leading them."""
-    global halted_by, campaign, campaigns, begun_s
+    global halted_by, campaign, campaigns
     now_s = time.monotonic()
     for each in others:
         send(each, type="alive", leader=leader)
     alive = {each for each in others if now_s - heard.get(each, started_s) < SILENT_S}
     if halted_by not in alive:
         halted_by = None
-    if leader is not None and leader != name and leader not in alive:
-        follow(None)
     if any(number(each) > number(name) for each in alive):
         campaign = None
-    elif leader is None and halted_by is None and campaign is None:
+    elif leader != name and halted_by is None:
         campaigns += 1
-        campaign, begun_s = campaigns, now_s
+        campaign = campaigns
         halted.clear()
         for each in others:
             send(each, type="halt", campaign=campaign)
-    elif campaign is not None:
-        campaign = None
         follow(name)
 
 
@@ -75,7 +70,7 @@ leader: str | None = None
 halted_by: str | None = None
 halted: set[str] = set()
 campaign: int | None = None
-campaigns, begun_s = 0, 0.0
+campaigns = 0
 name, others = "", []
 rest, next_s = b"", 0.0
 while True:
