@@ -49,7 +49,7 @@ from lab.units import format_us
 from lab.worlds.campaign.live_campaign import LIVE_FAULTS
 from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.loading.config import settling_us
-from lab.worlds.loading.roles import Wanted, roles_of
+from lab.worlds.loading.roles import HIGHEST_RATE, Wanted, roles_of
 from lab.worlds.loading.settings import SettingError
 from lab.worlds.loading.targets import load_protocol
 
@@ -383,6 +383,9 @@ def _program_mistakes(stage: ProgramStage, scope: Scope, setup: Scenario) -> Ite
     if stage.events and stage.faults:
         yield "it has both faults, which are drawn, and events, which are given; leave out one"
     yield from _command_mistakes(stage.events, scope)
+    if not 1 <= stage.rate <= HIGHEST_RATE:
+        yield f"rate = {stage.rate}: expected 1 to {HIGHEST_RATE:,}"
+        return
     try:
         run_us = stage.run_us
         roles_of(

@@ -145,19 +145,28 @@ class ProgramCampaigns:
 
     def run(self, task: Task) -> tuple[CampaignResult, LiveEvidence | None]:
         """Make the runs of the task, up to the first that shows a shortfall. Raises UnjudgedError."""
-        assert task.program is not None
-        needed = task.program if self._to is None else _as_visible(task.program)
-        campaign = self._campaign(task, needed)
+        campaign = self._campaign(task)
         protocol = load_protocol(campaign.target)
         confined, workers = self._handed_in.confined, default_workers()
         with (
             TemporaryDirectory(prefix="lab-") as folder,
             LiveRuns(campaign, protocol, workers, Path(folder), confined) as runs,
         ):
-            return self._judge(task, needed, runs, campaign)
+            return self._judge(task, runs, campaign)
 
-    def _campaign(self, task: Task, needed: ProgramStage) -> Campaign:
-        setup, run_us = self._exercise.setup, needed.run_us
+    def schedules(self, task: Task) -> Iterator[Schedule]:
+        """Yield the schedules of the runs of the task."""
+        campaign = self._campaign(task)
+        for number in range(campaign.runs):
+            yield _schedule(campaign, self._needed(task), campaign.seed + number)
+
+    def _needed(self, task: Task) -> ProgramStage:
+        assert task.program is not None
+        return task.program if self._to is None else _as_visible(task.program)
+
+    def _campaign(self, task: Task) -> Campaign:
+        setup, needed = self._exercise.setup, self._needed(task)
+        run_us = needed.run_us
         protocol = load_protocol(setup.protocol)
         parameters = {**setup.parameters, "program": self._handed_in.command}
         base = live_header(setup.protocol, protocol, needed.nodes[1], setup.timing, parameters)
@@ -176,14 +185,11 @@ class ProgramCampaigns:
             live=LivePlan(run_us, _REPETITIONS, ""),
         )
 
-    def _judge(
-        self, task: Task, needed: ProgramStage, runs: LiveRuns, campaign: Campaign
-    ) -> tuple[CampaignResult, LiveEvidence | None]:
+    def _judge(self, task: Task, runs: LiveRuns, campaign: Campaign) -> tuple[CampaignResult, LiveEvidence | None]:
+        needed, done = self._needed(task), 0
         tally = _Tally(needed)
-        done = 0
-        schedules = (_schedule(campaign, needed, campaign.seed + number) for number in range(campaign.runs))
         self._report(done, needed, task)
-        with closing(runs.each(schedules)) as trials:
+        with closing(runs.each(self.schedules(task))) as trials:
             for trial in trials:
                 done += 1
                 violation, why = None, describe_misbehaviour(trial.records)

@@ -108,8 +108,10 @@ _LIMITS = {
 def _set_limit(kind: int, most: int) -> bool:
     _, hard = resource.getrlimit(kind)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    # at the hard limit of processor time the system kills without a reason; a second earlier it says why
+    highest = most + 1 if kind == resource.RLIMIT_CPU and hard == resource.RLIM_INFINITY else most
     try:
-        resource.setrlimit(kind, (most, most))
+        resource.setrlimit(kind, (most, highest))
     except (OSError, ValueError):
         return False
     return True

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.foreign_file import RefusedFileError, read_foreign
+from lab.foreign_file import read_foreign
 from lab.protocols import LENSES
 from lab.text import did_you_mean
 from lab.worlds.loading.settings import SettingError, Written, as_option
@@ -79,9 +79,8 @@ def words_that_execute(file: Path) -> list[str]:
     """
     try:
         first, _, _ = read_foreign(file, LARGEST_PROGRAM).partition(b"\n")
-    except (OSError, RefusedFileError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TargetError(f"{file}: {why}; name the file of a program") from None
+    except OSError as error:
+        raise TargetError(f"{file}: {error.strerror}; name the file of a program") from None
     if first.startswith(_COMPILED):
         return [str(file.absolute())]
     if not first.startswith(b"#!"):
