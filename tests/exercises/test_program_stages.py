@@ -203,14 +203,14 @@ def test_the_hidden_schedules_follow_from_the_seed(tmp_path: Path) -> None:
 # what authors may get wrong
 
 
-def make_exercise(folder: Path, program: str, head: str = "") -> Path:
+def make_exercise(folder: Path, program: str, head: str = 'writes = "my_node.py"') -> Path:
     """Write an exercise with one stage, of this table."""
     made = folder / "mine"
     made.mkdir()
     for name in ("my_node.py", "my_node.js", "lens.py", "setup.scenario"):
         shutil.copy(elect().folder / name, made)
     (made / "exercise.toml").write_text(
-        f'title = "Mine"\nkind = "program"\nlevel = 1\nteaches = ["A2"]\n{head or "writes = 'my_node.py'"}\n\n'
+        f'title = "Mine"\nkind = "program"\nlevel = 1\nteaches = ["A2"]\n{head}\n\n'
         f"[[task]]\npoints = 1\nprogram = {program}\n"
     )
     (made / "instructions.md").write_text("# Mine\n\n## 1. Elect\n\nElect.\n")

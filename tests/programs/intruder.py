@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A program that is not to be trusted: each of its nodes tries one thing that no program of a stranger's may do.
 
-Node 1 does the first of ``DEEDS``. Its first argument is a file that it must not read. A node that succeeds says so
-in its log.
+Node 1 does the first of ``DEEDS``. The argument is a file that it must not read. A node that succeeds says so in
+its log.
 """
 
 import ctypes
@@ -38,9 +38,9 @@ DEEDS = {
     "execute another program beside it": lambda: subprocess.run(["/bin/true"], check=True),
     "connect": lambda: socket.create_connection(("127.0.0.1", 1)),
     "reconnect": reconnect,
-    "read a solution": lambda: open(sys.argv[1]),
+    "read a solution": lambda: os.open(sys.argv[1], os.O_RDONLY),
     "list its folder": lambda: os.listdir(os.path.dirname(sys.argv[1])),
-    "write a file": lambda: open("written", "w"),
+    "write a file": lambda: os.open("written", os.O_WRONLY | os.O_CREAT),
     "change a mode": lambda: os.chmod("/etc/hostname", 0o644),
     "kill its parent": lambda: os.kill(os.getppid(), 9),
     "fill the memory": lambda: bytearray(1 << 30),
