@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A program that is not to be trusted: each of its nodes tries one thing that no program of a stranger's may do.
 
-Node 1 does the first of ``DEEDS``. The argument is a file that it must not read. A node that succeeds says so in
-its log.
+Node 1 does the first of ``INTRUSIONS``. The argument is a file that it must not read. A node that succeeds says so
+in its log.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ def write_endless_line() -> None:
         os.write(1, b"x" * 65536)
 
 
-DEEDS = {
+INTRUSIONS = {
     "fork": os.fork,
     "execute another program beside it": lambda: subprocess.run(["/bin/true"], check=True),
     "connect": lambda: socket.create_connection(("127.0.0.1", 1)),
@@ -51,11 +51,11 @@ DEEDS = {
 
 
 def main() -> None:
-    """Do the deed of this node, and then nothing."""
+    """Do what this node is for, and then nothing."""
     init = json.loads(sys.stdin.readline())["body"]
     number = int(init["node_id"][1:])
-    deed = list(DEEDS.values())[number - 1]
-    deed()
+    intrusion = list(INTRUSIONS.values())[number - 1]
+    intrusion()
     print(f"done: {number}", file=sys.stderr)
     sys.stdin.read()
 

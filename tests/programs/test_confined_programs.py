@@ -24,7 +24,7 @@ from lab.worlds.loading.program_confinement import (
 )
 from lab.worlds.loading.programs import words_that_execute
 from lab.worlds.loading.user_module import TargetError
-from tests.programs.intruder import DEEDS
+from tests.programs.intruder import INTRUSIONS
 from tests.waiting import WAIT_S
 from tests.worlds.live import STEADY, LiveRun
 
@@ -85,7 +85,7 @@ class Confined(LiveRun):
 @pytest.mark.timeout(300)
 def test_what_it_may_not_do_fails_its_node(tmp_path: Path) -> None:
     """Each node tries something else: none succeeds, each fails with a reason, and the run goes on."""
-    nodes = tuple(range(1, len(DEEDS) + 1))
+    nodes = tuple(range(1, len(INTRUSIONS) + 1))
     with Confined(tmp_path, HERE / "intruder.py", nodes, str(SOLUTION)) as run:
         run.until(
             lambda c: len([each for each in run.tail.of(Process) if each.event == "failed"]) == len(nodes),
@@ -93,8 +93,10 @@ def test_what_it_may_not_do_fails_its_node(tmp_path: Path) -> None:
             WAIT_S,
         )
         ended = {each.node: each.why for each in run.tail.of(Process) if each.event == "failed"}
-        reasons = {deed: f"{ended[node]}; {run.last_log(node)}" for node, deed in enumerate(DEEDS, 1)}
-        assert {deed: why for deed, why in reasons.items() if REASONS[deed] not in why} == {}
+        reasons = {
+            intrusion: f"{ended[node]}; {run.last_log(node)}" for node, intrusion in enumerate(INTRUSIONS, 1)
+        }
+        assert {intrusion: why for intrusion, why in reasons.items() if REASONS[intrusion] not in why} == {}
         assert not any("done: " in why for why in reasons.values())
     assert sorted(path.name for path in (tmp_path / "code").iterdir()) == ["intruder.py"]
 
