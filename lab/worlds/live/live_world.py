@@ -478,7 +478,9 @@ class LiveWorld(World[Connection]):
         child = self._children[connection.id]
         if child.phase == "up" and child.number == connection.number:
             print_remark(f"node {connection.id} {why}")
-            child.failed, child.why = True, why
+            child.failed = True
+            if isinstance(connection, ProgramConnection | ProgramLog):
+                child.why = why
             self.kill(connection.id)
 
 
