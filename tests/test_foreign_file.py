@@ -158,6 +158,8 @@ def test_keyframes_are_found_across_pieces(tmp_path: Path, monkeypatch: pytest.M
 
 
 OWN_FILES = {
+    "lab/exercises/program_grading.py": "recordings of its own runs, in a private folder",
+    "lab/worlds/loading/programs.py": "an interpreter that is installed",
     "lab/exercises/handout.py": "a teacher's own exercises; the build of the package loads it alone",
     "lab/worlds/loading/confinement.py": "Python's folders, to allow them",
     "lab/cli/check_programs.py": "recordings of its own runs, in a private folder",

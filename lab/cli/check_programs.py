@@ -46,6 +46,7 @@ from lab.worlds.campaign.live_campaign import (
     LiveRuns,
     LiveShrinking,
     LiveTrial,
+    draw_live,
     live_header,
     live_plan_of,
     live_schedule_plan,
@@ -190,7 +191,7 @@ class _ProgramSession(CheckSession[LiveTrial, _KeptProgramFinding]):
         for outcome in [] if writer is None else writer.recording.outcomes()[1]:
             known += 1
             yield outcome, None
-        outcomes = self._runs.outcomes(self._seeds(known))
+        outcomes = self._runs.outcomes(draw_live(self.campaign, seed) for seed in self._seeds(known))
         with closing(outcomes):
             for outcome, trial in outcomes:
                 if outcome.found:

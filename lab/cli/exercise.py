@@ -3,6 +3,7 @@
 import os
 import secrets
 import shlex
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -52,8 +53,8 @@ from lab.exercises.grading import (
     restrict_to_student,
 )
 from lab.exercises.handout import HEAD, fill, write_handout
-from lab.exercises.protocol_grading import grade_protocol
-from lab.exercises.visible_campaign import TriedStage, try_stages
+from lab.exercises.submission import grade_file, try_file
+from lab.exercises.visible_campaign import Evidence, TriedStage
 from lab.foreign_file import LARGEST_TEXT, read_foreign, read_foreign_text
 from lab.output import print_line
 from lab.places import exercises_folder
@@ -322,12 +323,13 @@ def start(
     at a time; each states its cost in points. Every attempt is recorded, and the best one counts: hand in the
     recording, which lab exercise grade re-executes.
 
-    If the exercise is to repair or to write a protocol, the file to begin with is copied to the current folder.
+    If the exercise is to repair or to write a protocol or a program, the file to begin with is copied to the
+    current folder; of a program, one for each of some languages.
     """
     exercise = None if name is None else resolve_exercise(name, exercises or SHIPPED)
     found = [exercise] if exercise is not None and "/" in (name or "") else _exercises(exercises)
     if exercise is not None and exercise.starting_file is not None:
-        return _copy_starting_file(exercise, exercise.starting_file)
+        return _copy_starting_files(exercise)
     require_terminal("lab exercise show NAME")
     from lab.tui.apps.classroom_app import show_classroom  # noqa: PLC0415 - loads the interface
 
@@ -342,18 +344,25 @@ def start(
         _print_attempts_folder(own)
 
 
-def _copy_starting_file(exercise: Exercise, file: Path) -> int:
-    """Copy the file to begin with to the current folder, and print the exercise."""
-    own = Path(f"{exercise.name.replace('-', '_')}.py")
-    if own.exists():
-        raise UsageError(f"{own} exists already; continue with it, or move it away to start again")
-    own.write_bytes(read_foreign(file, LARGEST_TEXT))
+def _copy_starting_files(exercise: Exercise) -> int:
+    """Copy the files to begin with to the current folder, and print the exercise."""
+    stem = exercise.name.replace("-", "_")
+    copies = {Path(f"{stem}{file.suffix}"): file for file in exercise.starting_files}
+    for own in copies:
+        if own.exists():
+            raise UsageError(f"{own} exists already; continue with it, or move it away to start again")
+    for own, file in copies.items():
+        own.write_bytes(read_foreign(file, LARGEST_TEXT))
+        if exercise.is_program:
+            own.chmod(own.stat().st_mode | stat.S_IXUSR)
+    own = next(iter(copies))
     _print_exercise(exercise, _drawn_values(exercise, solution=False))
     properties = split_target(exercise.setup.protocol)[1]
     options = f" --properties {shlex.quote(properties)}" if properties else ""
     print_line()
     if exercise.is_in_stages:
-        print_line(f"Write into {own}. Try it with: lab exercise try {exercise.name} {own}")
+        choice = [*map(str, copies), *["a file in another language"] * exercise.is_program]
+        print_line(f"Write into {' or '.join(choice)}. Try it with: lab exercise try {exercise.name} {own}")
     else:
         print_line(f"The file to repair is {own}. Check it with: lab check {own}{options}")
     print_line(f"Grade it with: lab exercise grade {own} --exercise {exercise.name}")
@@ -364,7 +373,8 @@ class StageSummary(Struct, frozen=True):
     """A stage: ``passed``, ``broken``, or ``not tried``; then its earlier stage is broken.
 
     ``judged`` has the number of runs in which each promise was judged. ``recording`` and ``script`` are the files
-    of the shrunk run that breaks it, and ``again`` is the command that makes it; empty if no run shows why.
+    of a run that breaks it, shrunk if it is simulated, and ``again`` is the command that makes it; empty if no run
+    shows why.
     """
 
     task: int
@@ -393,19 +403,21 @@ class ExerciseTryDocument(Document, frozen=True):
     name="try",
     epilog="""Examples:\n
     lab exercise try write-the-ring write_the_ring.py\n
+    lab exercise try elect-in-any-language elect_in_any_language.js\n
     lab exercise try write-the-ring write_the_ring.py --seed 2""",
 )
 def try_(
     name: Named,
-    file: Annotated[Path, Argument(metavar="FILE.py", help="Your file.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="Your file.")],
     seed: Annotated[str, Option(metavar="NUMBER", help="Seed of the first run; the others follow.")] = "1",
     json: Json = False,
 ) -> int:
-    """Try the stages of an exercise in which you write a protocol.
+    """Try the stages of an exercise in which you write a protocol or a program.
 
     The visible campaign of each stage is run, up to the first that is not passed: simulated runs of small
     clusters, with the faults that the stage names. What breaks a stage is shrunk to the few events that matter,
-    and recorded. A stage with a promise that was judged in no run is not passed.
+    and recorded. A stage with a promise that was judged in no run is not passed. A program runs live, in a
+    sandbox (lab guide sandbox): there are fewer runs, which are not shrunk.
 
     Your grade comes from a hidden campaign, with other seeds, times and numbers of nodes: lab exercise grade.
 
@@ -414,13 +426,13 @@ def try_(
     exercise = resolve_exercise(name)
     if not exercise.is_in_stages:
         raise UsageError(f"{exercise.name} has no stages; lab exercise show {exercise.name} says how to do it")
-    _require_python_file(file, exercise)
+    _require_file(file, exercise)
     number = seed_of(seed)
     if not json:
         announce_sandbox()
     stages = list[TriedStage]()
     with Progress(f"trying {file.name}") as progress:
-        for stage in try_stages(exercise, file, number, Path(), progress.report):
+        for stage in try_file(exercise, file, number, Path(), progress.report):
             stages.append(stage)
             if not json:
                 with progress.hidden():
@@ -455,7 +467,8 @@ def _print_stage(stage: TriedStage) -> None:
     print_line(heading)
     print_wrapped(f"    {sanitize(result.shortfall.why, 400)}")
     if stage.evidence is not None:
-        print_finding(stage.evidence.finding)
+        if isinstance(stage.evidence, Evidence):
+            print_finding(stage.evidence.finding)
         print_line(f"recorded: {stage.evidence.recording}")
         print_line(f"replay:   lab replay {stage.evidence.recording}")
         print_line(f"again:    {stage.evidence.again}")
@@ -537,22 +550,20 @@ class GradeOptions(Struct, frozen=True):
     """The options of ``lab exercise grade``."""
 
     named: Annotated[
-        list[Path], Argument(metavar="RECORDING|FILE.py|DIR…", help="The submissions: files, or folders of them.")
+        list[Path], Argument(metavar="RECORDING|FILE|DIR…", help="The submissions: files, or folders of them.")
     ]
     exercise: Annotated[
         str | None,
         Option(
             "--exercise",
             metavar="NAME",
-            help="The exercise that FILE.py is for.",
+            help="The exercise that FILE is for.",
             autocompletion=complete_exercise,
         ),
     ] = None
     student: Annotated[
         str | None,
-        Option(
-            metavar="NAME", help="Grade only submissions of this student; with FILE.py, in runs drawn for them."
-        ),
+        Option(metavar="NAME", help="Grade only submissions of this student; with FILE, in runs drawn for them."),
     ] = None
     every: Annotated[
         bool,
@@ -575,7 +586,7 @@ class GradeOptions(Struct, frozen=True):
         Option(
             "--data",
             metavar="DIR",
-            help="With FILE.py and --student: the data folder of the class's server, whose nonce draws the runs.",
+            help="With FILE and --student: the data folder of the class's server, whose nonce draws the runs.",
         ),
     ] = None
     exercises: Folder = None
@@ -624,7 +635,8 @@ class GradeDocument(Document, frozen=True):
     lab exercise grade two-coordinators-001.jsonl\n
     lab exercise grade handed-in/ --csv grades.csv\n
     lab exercise grade submission/ --student anna --gradescope results.json\n
-    lab exercise grade bully.py --exercise mend-the-bully""",
+    lab exercise grade bully.py --exercise mend-the-bully\n
+    lab exercise grade elect.js --exercise elect-in-any-language""",
 )
 def grade(options: GradeOptions) -> int:
     """Grade submissions by re-executing them.
@@ -634,9 +646,9 @@ def grade(options: GradeOptions) -> int:
     students submit the same run. The last is only detected if all students are graded in one call. To grade one
     student alone, as Gradescope does, --student NAME refuses the recordings of others.
 
-    A FILE.py repairs or is a protocol. It is executed in a sandbox (lab guide sandbox), in runs that nobody knows
-    in advance. With --student and --data they follow from the student's name and the course's nonce, so the grade
-    can be repeated.
+    A FILE repairs or is a protocol, or is a program. It is executed in a sandbox (lab guide sandbox), in runs that
+    nobody knows in advance; those of a program are live, and take some minutes. With --student and --data they
+    follow from the student's name and the course's nonce, so the grade can be repeated.
 
     A recording made on a student's own machine is unproved: it can be made up without running any node. Those that
     lab serve makes are sealed. If the class worked on your server, --sealed-by with its data folder gives points
@@ -647,12 +659,12 @@ def grade(options: GradeOptions) -> int:
     folder = options.exercises or SHIPPED
     if options.exercise is not None:
         if options.sealed_by is not None:
-            raise UsageError("a FILE.py has no seal; leave out --sealed-by")
+            raise UsageError("a FILE has no seal; leave out --sealed-by")
         if (options.student is None) != (options.data is None):
-            raise UsageError("a FILE.py is graded with --student NAME and --data DIR, or with neither")
+            raise UsageError("a FILE is graded with --student NAME and --data DIR, or with neither")
         return _grade_files(options, options.exercise, folder)
     if options.data is not None:
-        raise UsageError("--data is for a FILE.py; recordings of a class are graded with --sealed-by DIR")
+        raise UsageError("--data is for a FILE; recordings of a class are graded with --sealed-by DIR")
     recordings = _recordings(options.named)
     exercises = {name: find_exercise(name, folder) for name in names(folder)}
     with Progress("grading", "recording", len(recordings)) as progress:
@@ -822,20 +834,20 @@ def _task_grades(exercise: Exercise, results: Sequence[Result]) -> tuple[TaskGra
 
 
 def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
-    """Grade files with a protocol, under fresh random seeds, or under those of a student."""
+    """Grade files with a protocol or a program, under fresh random seeds, or under those of a student."""
     exercise = resolve_exercise(name, folder)
     if exercise.starting_file is None:
-        raise UsageError(f"{exercise.name} expects no FILE.py; grade recordings, without --exercise")
+        raise UsageError(f"{exercise.name} expects no FILE; grade recordings, without --exercise")
     student = "" if options.student is None else _student_name(options.student)
     nonce = b"" if options.data is None else _nonce_in(options.data)
     announce_sandbox()
     as_json = options.json
     solved, grades = True, list[GradeSummary]()
     for path in options.named:
-        _require_python_file(path, exercise)
+        _require_file(path, exercise)
         seed = draw_seed(exercise.name, student, nonce) if student else secrets.randbits(48)
         with Progress(f"grading {path.name}") as progress:
-            results = grade_protocol(exercise, path, seed, progress.report)
+            results = grade_file(exercise, path, seed, progress.report)
         points = sum(result.points for result in results)
         solved = solved and all(result.state == "done" for result in results)
         tasks = _task_grades(exercise, results)
@@ -853,10 +865,13 @@ def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
     return 0 if solved else EXIT_NOT_AS_EXPECTED
 
 
-def _require_python_file(path: Path, exercise: Exercise) -> None:
-    if path.suffix == ".py" and not path.exists():
+def _require_file(path: Path, exercise: Exercise) -> None:
+    if not path.exists() and (path.suffix == ".py" or exercise.is_program):
         raise UsageError(f"{path}: No such file; lab exercise start {exercise.name} writes the file to begin with")
-    if path.suffix != ".py" or not path.is_file():
+    if exercise.is_program:
+        if not path.is_file():
+            raise UsageError(f"{path} is not a file; {exercise.name} expects the file of a program")
+    elif path.suffix != ".py" or not path.is_file():
         raise UsageError(f"{path} is not a Python file; {exercise.name} expects FILE.py")
 
 

@@ -189,7 +189,7 @@ class _TaskProgress:
             self._decide(command_count, isinstance(record, End))
 
     def _decide(self, command_count: int, is_over: bool) -> None:
-        if self._task.requirement is not None:
+        if self._task.grades_file:
             return  # a file is graded, not a run
         if self._condition is not None:
             self._decide_condition(self._condition, command_count, is_over)

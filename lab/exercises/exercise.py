@@ -11,10 +11,11 @@ from lab.exercises.draws import DrawTable
 from lab.exercises.handout import LockedText, fill, normalize_answer
 from lab.exercises.tool_keys import CompareKey, ExplorationKey, ScaleKey
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
-from lab.scenario.file import Scenario
+from lab.scenario.file import Scenario, as_key
+from lab.worlds.loading.settings import positive
 from lab.worlds.loading.targets import load_protocol
 
-Kind = Literal["bring about", "predict", "find", "explore", "repair", "write", "explain"]
+Kind = Literal["bring about", "predict", "find", "explore", "repair", "write", "program", "explain"]
 KINDS: dict[Kind, str] = {
     "bring about": "make it happen, with the allowed commands",
     "predict": "predict what will happen",
@@ -22,6 +23,7 @@ KINDS: dict[Kind, str] = {
     "explore": "find it with lab explore, lab scale or lab compare, in a terminal of your own",
     "repair": "repair a protocol that leaves out a rule; not on the server",
     "write": "write a protocol from an empty file, stage by stage; not on the server",
+    "program": "write a program in any language, stage by stage; not on the server",
     "explain": "explain in your own words, for the teacher",
 }
 """The kinds of exercises: what the student mainly does."""
@@ -30,7 +32,7 @@ LEVELS = {1: "first steps", 2: "middle", 3: "hard"}
 
 Edition = Literal["teacher", "student"]
 
-Way = Literal["reach", "script", "question", "explain", "repair", "stage"]
+Way = Literal["reach", "script", "question", "explain", "repair", "stage", "program"]
 WAYS: tuple[Way, ...] = get_args(Way)
 
 FREE = ("answer", "hint", "mark", "say", "freeze", "go", "speed", "step")
@@ -87,6 +89,47 @@ class Stage(Requirement, frozen=True, forbid_unknown_fields=True):
     visible: VisibleCampaign = VisibleCampaign()
 
 
+START_US = 2_000_000
+"""Programs have started by then, and events begin."""
+EVENTS_OVER, _FAULTS_OVER = 0.4, 0.7
+"""The shares of a run after which all events, or faults, are over."""
+
+
+class ProgramStage(Struct, frozen=True, forbid_unknown_fields=True):
+    """The requirements for a stage of a program, in any language: to be met in ``runs`` live runs.
+
+    Each run takes ``run_us``, and has a random number of ``nodes`` (from, to). It must keep ``promises`` of the
+    lens, or serve the clients of a ``workload``, each with ``rate`` operations a second; a run without faults may
+    have ``events``, as in a ``Stage``. ``visible_runs``: how many runs students make by themselves.
+    """
+
+    promises: tuple[str, ...] = ()
+    workload: str = ""
+    rate: int = 10
+    faults: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    runs: int = 6
+    nodes: tuple[int, int] = (3, 5)
+    lasts: str = field(default="10s", name="for")
+    visible_runs: int = 3
+
+    @property
+    def run_us(self) -> int:
+        """The time of each run. Raises SettingError."""
+        return positive("for", self.lasts, as_key)
+
+    def least_run_us(self, settles_us: int) -> int:
+        """Return the least time of a run in which nodes that settle within ``settles_us`` can be judged."""
+        over = _FAULTS_OVER if self.faults else EVENTS_OVER if self.events else 0.0
+        starts_us = 0 if over else START_US
+        return max(3_000_000, int((starts_us + settles_us) / (1 - over)) // 100_000 * 100_000)
+
+    @property
+    def judged_by(self) -> tuple[str, ...]:
+        """The promises, and the workload."""
+        return (*self.promises, self.workload) if self.workload else self.promises
+
+
 class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
     """What the accepted answer of a question follows from: a run, or ``rule``.
 
@@ -114,12 +157,13 @@ class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A task as described in ``exercise.toml``; it is done in one of six ways.
+    """A task as described in ``exercise.toml``; it is done in one of seven ways.
 
     ``reach``: a predicate becomes true. ``script``: all lines of a script are met. ``question``: the answer is one
     of ``accepted_answers``, or the number of the record with which ``record`` becomes true (a predicate, or
     ``violation A1.1``). An answer counts only until ``before`` becomes true, and only the first one counts.
-    ``explain``: a text that a teacher reads. ``repair`` and ``stage``: a protocol file is graded, not an attempt.
+    ``explain``: a text that a teacher reads. ``repair``, ``stage`` and ``program``: a file is graded, not an
+    attempt.
 
     ``at_most`` is the number of commands allowed, not counting those in ``FREE``; None means any number.
     ``explanation`` is shown afterwards. ``key`` is what the answer follows from. In the students' edition of a
@@ -140,6 +184,7 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     explanation: str = field(default="", name="explains")
     repair: Requirement | None = None
     stage: Stage | None = None
+    program: ProgramStage | None = None
     locked: LockedText | None = None
 
     @property
@@ -148,8 +193,13 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def requirement(self) -> Requirement | None:
-        """The requirements for the protocol file; None if no file is graded."""
+        """The requirements for the protocol file; None if no such file is graded."""
         return self.stage or self.repair
+
+    @property
+    def grades_file(self) -> bool:
+        """True if a file is graded, not an attempt."""
+        return self.requirement is not None or self.program is not None
 
     @property
     def ways(self) -> list[Way]:
@@ -210,10 +260,11 @@ class Exercise(Struct, frozen=True):
 
     ``teaches`` names rules, assertions, properties of the setup and assumptions. ``setup`` is the scenario that an
     attempt starts from; its ``for`` limits the attempt's time. ``may`` lists the commands that are allowed besides
-    those in ``FREE``. ``starting_file`` is the protocol file to be repaired, or the skeleton of the one to be
-    written, if there is one: then a file is handed in. Within a ``level``, exercises are sorted by ``place``. The
-    ``student`` edition has neither solutions nor wrong attempts. ``draws`` lists the values that are drawn for a
-    student, and ``drawn`` are those that this exercise was filled with.
+    those in ``FREE``. ``starting_files`` has the protocol file to be repaired, or the skeleton of the one to be
+    written, if there is one: then a file is handed in. A program has a skeleton for each of some languages. Within
+    a ``level``, exercises are sorted by ``place``. The ``student`` edition has neither solutions nor wrong
+    attempts. ``draws`` lists the values that are drawn for a student, and ``drawn`` are those that this exercise
+    was filled with.
     """
 
     name: str
@@ -226,7 +277,7 @@ class Exercise(Struct, frozen=True):
     setup: Scenario
     may: tuple[str, ...]
     tasks: tuple[Task, ...]
-    starting_file: Path | None = None
+    starting_files: tuple[Path, ...] = ()
     place: int = 50
     edition: Edition = "teacher"
     draws: DrawTable = {}
@@ -238,9 +289,19 @@ class Exercise(Struct, frozen=True):
         return sum(task.points for task in self.tasks if task.way != "explain")
 
     @property
+    def starting_file(self) -> Path | None:
+        """The file to begin with, the first if there are several; None if no file is handed in."""
+        return next(iter(self.starting_files), None)
+
+    @property
+    def is_program(self) -> bool:
+        """True if a program is to be written, in any language."""
+        return any(task.program is not None for task in self.tasks)
+
+    @property
     def is_in_stages(self) -> bool:
-        """True if a protocol is to be written from an empty file."""
-        return any(task.stage is not None for task in self.tasks)
+        """True if a protocol or a program is to be written from an empty file."""
+        return self.is_program or any(task.stage is not None for task in self.tasks)
 
     @property
     def allowed(self) -> tuple[str, ...]:

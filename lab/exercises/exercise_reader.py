@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +30,7 @@ from lab.exercises.exercise import (
     Exercise,
     Hint,
     Kind,
+    ProgramStage,
     Requirement,
     Stage,
     Task,
@@ -40,13 +41,18 @@ from lab.exercises.handout import decode_tasks, fill
 from lab.foreign_file import read_foreign_text
 from lab.protocols import PROTOCOLS, Algorithm
 from lab.recording.records import ExerciseAttempt
-from lab.scenario.file import Scenario, ScenarioError, check_promise, read_scenario, scenario_in
+from lab.scenario.file import Scenario, ScenarioError, as_key, check_promise, read_scenario, scenario_in
 from lab.script.parse import parse, parse_predicate, read_script
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Expectation
 from lab.script.verbs import VERBS, bare_commands
 from lab.text import UserError, did_you_mean, sanitize
+from lab.units import format_us
+from lab.worlds.campaign.live_campaign import LIVE_FAULTS
 from lab.worlds.campaign.schedule import FAULTS
+from lab.worlds.loading.config import settling_us
+from lab.worlds.loading.roles import HIGHEST_RATE, Wanted, roles_of
+from lab.worlds.loading.settings import SettingError
 from lab.worlds.loading.targets import load_protocol
 
 V = TypeVar("V")
@@ -105,10 +111,15 @@ class _Head(Struct, forbid_unknown_fields=True):
     task: tuple[TaskHead, ...]
     may: tuple[str, ...] = ()
     repairs: str = ""
-    writes: str = ""
+    writes: str | tuple[str, ...] = ()
     place: int = 50
     edition: Edition = "teacher"
     draw: dict[str, DrawnValues] = {}
+
+    @property
+    def files_to_write(self) -> tuple[str, ...]:
+        """The files that students begin with, when they write a protocol or a program."""
+        return tuple(filter(None, (self.writes,) if isinstance(self.writes, str) else self.writes))
 
     def mistakes(self) -> Iterator[str]:
         """Yield what is wrong beside the tasks and what is drawn."""
@@ -179,20 +190,15 @@ class _Reading:
             self._task(number, each, text, tuple(hints.get(number, ())), setup)
             for number, (each, text) in enumerate(zip(head.task, texts, strict=True), 1)
         )
-        named = head.repairs or head.writes
-        starting_file = self._folder / named if named else None
-        if starting_file is not None and not os.path.isfile(starting_file):  # Path raises if the name is too long
-            self._wrong(_HEAD, f"{'repairs' if head.repairs else 'writes'}: file {named} not found")
+        named = [head.repairs] if head.repairs else head.files_to_write
+        for name in named:
+            if not os.path.isfile(self._folder / name):  # Path raises if the name is too long
+                self._wrong(_HEAD, f"{'repairs' if head.repairs else 'writes'}: file {name} not found")
         if head.repairs and head.writes:
             self._wrong(
                 _HEAD, "it has both repairs and writes: a file is to be repaired or to be written; leave out one"
             )
-        for key, file, way in (("repairs", head.repairs, "repair"), ("writes", head.writes, "stage")):
-            if any((task.way == way) != bool(file) for task in tasks):
-                self._wrong(
-                    _HEAD,
-                    f"with {key} = FILE.py every task needs {way} = {{ … }}; without it no task may have one",
-                )
+        self._wrong(_HEAD, *_mistakes_in_files(head, tasks))
         return Exercise(
             name=self._folder.name,
             folder=self._folder,
@@ -204,7 +210,7 @@ class _Reading:
             setup=setup,
             may=head.may,
             tasks=tasks,
-            starting_file=starting_file,
+            starting_files=tuple(self._folder / name for name in named),
             place=head.place,
             edition=head.edition,
             draws=head.draw,
@@ -288,6 +294,20 @@ def _mistakes_in_cases(tasks: object, table: DrawTable) -> Iterator[str]:
             yield from (f"task {number}: {mistake}" for mistake in mistakes_in_cases(task, table))
 
 
+def _mistakes_in_files(head: _Head, tasks: Sequence[Task]) -> Iterator[str]:
+    """Yield how the files to begin with and the tasks do not fit together."""
+    ways = {task.way for task in tasks}
+    if any((way == "repair") != bool(head.repairs) for way in ways):
+        yield "with repairs = FILE.py every task needs repair = { … }; without it no task may have one"
+    written = ways & {"stage", "program"}
+    if len(written) > 1 or ((written or head.files_to_write) and written != ways):
+        yield ("with writes = FILE every task needs stage = { … } or, in any language, every task program = { … }")
+    elif written and not head.files_to_write:
+        yield "stage and program require a file to begin with: writes = FILE"
+    elif "stage" in written and len(head.files_to_write) > 1:
+        yield "writes: a protocol is written in one file; several are for programs: program = { … }"
+
+
 def _mistakes_in(head: TaskHead, setup: Scenario) -> Iterator[str]:
     if len(head.ways) != 1:
         yield f"expected one of {', '.join(WAYS)}; got {' and '.join(head.ways) or 'none'}"
@@ -314,6 +334,8 @@ def _mistakes_in(head: TaskHead, setup: Scenario) -> Iterator[str]:
         yield from (f"repair: {mistake}" for mistake in _requirement_mistakes(head.repair, protocol))
     if head.stage is not None:
         yield from (f"stage: {mistake}" for mistake in _stage_mistakes(head.stage, scope, protocol))
+    if head.program is not None:
+        yield from (f"program: {mistake}" for mistake in _program_mistakes(head.program, scope, setup))
 
 
 def _requirement_mistakes(needed: Requirement, protocol: type[Algorithm]) -> Iterator[str]:
@@ -338,17 +360,57 @@ def _stage_mistakes(stage: Stage, scope: Scope, protocol: type[Algorithm]) -> It
     for name in visible.faults or ():
         if name not in stage.faults:
             yield f"visible: {sanitize(name, 40)} is not among its faults"
-    names = dict.fromkeys(EVENT_NODES, str(scope.ids[-1]))
-    given = [*(f"tell {scope.ids[0]} {command}" for command in stage.commands), *stage.events]
-    for command in given:
-        try:
-            parse(fill(command, names), scope.protocol).check(scope)
-        except CommandError as error:
-            yield str(error)
+    yield from _command_mistakes([f"tell {scope.ids[0]} {command}" for command in stage.commands], scope)
+    yield from _command_mistakes(stage.events, scope)
     if stage.events and stage.faults:
         yield "it has both faults, which are drawn, and events, which are given; leave out one"
     if stage.messages is not None and (stage.faults or stage.events or not stage.commands):
         yield 'messages are counted for each command, in runs without faults: faults = [], commands = ["…"]'
+
+
+def _command_mistakes(commands: Iterable[str], scope: Scope) -> Iterator[str]:
+    names = dict.fromkeys(EVENT_NODES, str(scope.ids[-1]))
+    for command in commands:
+        try:
+            parse(fill(command, names), scope.protocol).check(scope)
+        except CommandError as error:
+            yield str(error)
+
+
+def _program_mistakes(stage: ProgramStage, scope: Scope, setup: Scenario) -> Iterator[str]:
+    protocol = load_protocol(setup.protocol)
+    if not protocol.is_program:
+        yield 'the setup has a protocol; it needs program = "./my_node.py", and a lens: lens = "election"'
+        return
+    for names, expected in ((stage.promises, protocol.promises), (stage.faults, LIVE_FAULTS)):
+        for name in names:
+            if name not in expected:
+                yield f"unknown {sanitize(name, 40)}; expected one of {', '.join(expected)}"
+    if (
+        not stage.judged_by
+        or stage.runs < 1
+        or stage.visible_runs < 1
+        or not 1 <= stage.nodes[0] <= stage.nodes[1]
+    ):
+        yield "expected promises or a workload, at least one run, and nodes from-to: nodes = [3, 5]"
+    if stage.events and stage.faults:
+        yield "it has both faults, which are drawn, and events, which are given; leave out one"
+    yield from _command_mistakes(stage.events, scope)
+    if not 1 <= stage.rate <= HIGHEST_RATE:
+        yield f"rate = {stage.rate}: expected 1 to {HIGHEST_RATE:,}"
+        return
+    try:
+        run_us = stage.run_us
+        roles_of(
+            Wanted(stage.workload or None, None, stage.rate), protocol, setup.nodes, setup.timing, run_us, as_key
+        )
+    except SettingError as error:
+        yield str(error)
+        return
+    settles_us = settling_us(protocol, setup.parameters, setup.timing, stage.nodes[1]) if stage.promises else 0
+    least_us = stage.least_run_us(settles_us)
+    if run_us < least_us:
+        yield f'for = "{stage.lasts}": at least {format_us(least_us)}, so that what follows a fault can be judged'
 
 
 def _check_condition(text: str, scope: Scope, protocol: type[Algorithm]) -> None:

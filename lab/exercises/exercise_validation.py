@@ -22,7 +22,7 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import ExerciseError, drawn_for
 from lab.exercises.handout import fill
 from lab.exercises.protocol_grading import grade_protocol
-from lab.exercises.visible_campaign import try_stages
+from lab.exercises.submission import grade_file, try_file
 from lab.foreign_file import read_foreign_text
 from lab.recording.records import TIME_LIMIT_REACHED, End
 from lab.recording.writer import MemoryLog
@@ -30,8 +30,10 @@ from lab.script.parse import numbered_lines, parse
 from lab.script.scope import CommandError, Scope
 from lab.text import sanitize
 from lab.worlds.loading.config import InitialCommands, header_of
+from lab.worlds.loading.programs import words_that_execute
 from lab.worlds.loading.settings import usual_link
 from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.user_module import TargetError
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 
@@ -64,7 +66,7 @@ def check_exercise(
     """
     if exercise.starting_file is not None:
         problems = _stage_problems if exercise.is_in_stages else _repair_problems
-        yield from problems(exercise, exercise.starting_file, report_progress)
+        yield from problems(exercise, report_progress)
         return
     folder = exercise.folder
     if not (folder / _SOLUTION).is_file():
@@ -103,10 +105,9 @@ def check_exercise(
         report()
 
 
-def _repair_problems(
-    exercise: Exercise, untouched: Path, report_progress: Callable[[float], None]
-) -> Iterator[str]:
+def _repair_problems(exercise: Exercise, report_progress: Callable[[float], None]) -> Iterator[str]:
     """Yield the problems of a repair exercise: its solution must earn all points, nothing else any."""
+    untouched = exercise.starting_files[0]
     solution, wrong = exercise.folder / _FILE_SOLUTION, sorted(exercise.folder.glob("wrong-*.py"))
     if not wrong:
         yield "wrong-*.py is missing: nothing shows that wrong repairs earn nothing"
@@ -123,15 +124,22 @@ def _repair_problems(
             yield f"{which} earns {points} of {exercise.points} points"
 
 
-def _stage_problems(exercise: Exercise, skeleton: Path, report_progress: Callable[[float], None]) -> Iterator[str]:
+def _stage_problems(exercise: Exercise, report_progress: Callable[[float], None]) -> Iterator[str]:
     """Yield the problems of an exercise in stages.
 
-    ``solution-2.py`` must earn the points of stages 1 and 2, and no more; ``wrong-2-….py`` those of stage 1.
+    ``solution-2.py`` must earn the points of stages 1 and 2, and no more; ``wrong-2-….py`` those of stage 1. A
+    program may have solutions in other languages, too, ``solution.js``, which are tried where the machine has the
+    language.
     """
     folder, last = exercise.folder, len(exercise.tasks)
-    expected = {skeleton: 0, folder / _FILE_SOLUTION: last}
+    expected = dict.fromkeys(exercise.starting_files, 0) | {folder / _FILE_SOLUTION: last}
     expected |= {folder / f"solution-{number}.py": number for number in range(1, last)}
-    wrong = {path: _stage_of(path) - 1 for path in sorted(folder.glob("wrong-*.py"))}
+    if exercise.is_program:
+        expected |= dict.fromkeys(filter(_has_interpreter, sorted(folder.glob("solution.*"))), last)
+        for path in [path for path in exercise.starting_files if not _has_interpreter(path)]:
+            del expected[path]
+    suffix = "*" if exercise.is_program else "py"
+    wrong = {path: _stage_of(path) - 1 for path in sorted(folder.glob(f"wrong-*.{suffix}"))}
     for path in [path for path in expected if not path.is_file()]:
         yield f"{path.name} is missing: nothing shows that the stages up to {expected.pop(path)} can be passed"
     for path in [path for path, passed in wrong.items() if not 0 <= passed < last]:
@@ -142,10 +150,19 @@ def _stage_problems(exercise: Exercise, skeleton: Path, report_progress: Callabl
         yield "wrong-*.py is missing: nothing shows that wrong attempts fail: wrong-2-….py fails stage 2"
     every = [*expected.items(), *wrong.items()]
     for number, (path, passed) in enumerate(every, 1):
-        yield from _stages_passed_problems(path.name, grade_protocol(exercise, path, _SEED), passed)
+        yield from _stages_passed_problems(path.name, grade_file(exercise, path, _SEED), passed)
         if path.name == _FILE_SOLUTION:
             yield from _visible_problems(exercise, path)
         report_progress(number / len(every))
+
+
+def _has_interpreter(file: Path) -> bool:
+    """Return whether this machine can execute the program."""
+    try:
+        words_that_execute(file)
+    except TargetError:
+        return False
+    return True
 
 
 def _stages_passed_problems(name: str, results: Sequence[Result], passed: int) -> Iterator[str]:
@@ -159,7 +176,7 @@ def _stages_passed_problems(name: str, results: Sequence[Result], passed: int) -
 def _visible_problems(exercise: Exercise, solution: Path) -> Iterator[str]:
     """Yield what the visible campaigns find in the solution."""
     with TemporaryDirectory() as folder:
-        for stage in try_stages(exercise, solution, _SEED, Path(folder)):
+        for stage in try_file(exercise, solution, _SEED, Path(folder)):
             if stage.result is not None and stage.result.shortfall is not None:
                 yield f"{solution.name} fails the visible stage {stage.task.number}: {stage.result.shortfall.why}"
 

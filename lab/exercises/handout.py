@@ -187,7 +187,7 @@ def in_case(task: dict[str, Any], value: str) -> dict[str, Any]:
 
 def _for_students(task: dict[str, Any], draws: dict[str, Any]) -> dict[str, Any]:
     task = dict(task)
-    if {"explain", "repair", "stage"} & task.keys():
+    if {"explain", "repair", "stage", "program"} & task.keys():
         task.pop("explains", None)  # a teacher reads the text, or the file is graded: it would be the solution
     if "answer" in task:
         answer = task.pop("answer")
@@ -245,19 +245,22 @@ def _toml_key(name: str) -> str:
 # folders
 
 
-def _is_given(path: Path) -> bool:
-    return path.suffix == ".py" and not path.name.startswith(("solution", "wrong-"))
+def _is_given(path: Path, head: dict[str, Any]) -> bool:
+    written = head.get("writes", ())
+    is_begun = path.name in ([written] if isinstance(written, str) else written)
+    return is_begun or (path.suffix == ".py" and not path.name.startswith(("solution", "wrong-")))
 
 
 def write_handout(folder: Path, target: Path) -> None:
     """Write the students' edition of the exercise in ``folder`` to the new folder ``target``.
 
-    Only the files of an exercise are copied, and Python files beside them: no notes, and no subfolders. Raises
+    Only the files of an exercise are copied, and Python files beside them: no notes, and no subfolders. A program
+    remains executable. Raises
     OSError, and ValueError if the folder is not a teacher's edition.
     """
     head = student_edition(tomllib.loads((folder / HEAD).read_text("utf-8")))
     target.mkdir(parents=True)
     for path in sorted(folder.iterdir()):
-        if path.name in _TEXTS or _is_given(path):
-            shutil.copyfile(path, target / path.name)
+        if path.name in _TEXTS or _is_given(path, head):
+            shutil.copy(path, target / path.name)
     (target / HEAD).write_text(_to_toml(head), "utf-8")

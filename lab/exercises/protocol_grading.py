@@ -87,19 +87,26 @@ def grade_protocol(
     try:
         with sandboxed(exercise, file, str(seed)) as handed_in:
             campaigns = TaskCampaigns(exercise, handed_in, seed, report_progress)
-            why = campaigns.why_it_does_not_work()
-            results = []
-            for task in exercise.tasks:
-                shortfall = None if why else campaigns.run(task).shortfall
-                why = why or ("" if shortfall is None else shortfall.why)
-                results.append(
-                    Result(task.number, "missed" if why else "done", 0 if why else task.points, why=why)
-                )
-                if why:
-                    why = _EARLIER
-            return tuple(results)
+            return results_in_order(exercise, campaigns.run, campaigns.why_it_does_not_work())
     except TargetError as error:
-        return tuple(Result(task.number, "missed", why=str(error)) for task in exercise.tasks)
+        return results_in_order(exercise, None, str(error))
+
+
+def results_in_order(
+    exercise: Exercise, run: Callable[[Task], CampaignResult] | None, why: str = ""
+) -> tuple[Result, ...]:
+    """Return the results of the tasks, up to the first whose campaign has a shortfall; the others are missed.
+
+    ``why``: no campaign is run, and all are missed, because of this.
+    """
+    results = []
+    for task in exercise.tasks:
+        shortfall = None if why or run is None else run(task).shortfall
+        why = why or ("" if shortfall is None else shortfall.why)
+        results.append(Result(task.number, "missed" if why else "done", 0 if why else task.points, why=why))
+        if why and run is not None:
+            why = _EARLIER
+    return tuple(results)
 
 
 @contextmanager

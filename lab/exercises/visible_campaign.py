@@ -1,8 +1,9 @@
 """The visible campaigns of an exercise in stages: what students run themselves, as often as they like.
 
-Each stage is tried in turn, up to the first that is not passed. What broke it is shrunk to the few events that
-matter, and written as a recording. The runs are those of a fixed seed, and the file is executed as it is for the
-grade, in sandboxes where the answer is not. So what passes here fails there only by another network or seed.
+Each stage is tried in turn, up to the first that is not passed. What broke it is written as a recording; a run of
+a protocol is first shrunk to the few events that matter. The runs are those of a fixed seed, and the file is
+executed as it is for the grade, in sandboxes where the answer is not. So what passes here fails there only by
+another network or seed, or, as the runs of a program are live, by other times.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.exercises.exercise import Exercise, Task
+from lab.exercises.program_grading import LiveEvidence, ProgramCampaigns, confined_program
 from lab.exercises.protocol_grading import CampaignResult, ReportProgress, Shortfall, TaskCampaigns, sandboxed
 from lab.protocols import Algorithm
 from lab.recording.records import Header
@@ -37,7 +39,7 @@ class TriedStage(Struct, frozen=True):
 
     task: Task
     result: CampaignResult | None
-    evidence: Evidence | None = None
+    evidence: Evidence | LiveEvidence | None = None
 
     @property
     def is_passed(self) -> bool:
@@ -71,6 +73,19 @@ def try_stages(
             if shortfall is not None and shortfall.assertion:
                 report_progress(f"shrinking the violation of {shortfall.assertion}")
                 evidence = _record(exercise, task, file, handed_in, shortfall, to)
+            yield TriedStage(task, result, evidence)
+
+
+def try_program_stages(
+    exercise: Exercise, file: Path, seed: int, to: Path, report_progress: ReportProgress = lambda text: None
+) -> Iterator[TriedStage]:
+    """Yield each stage of a program like ``try_stages``. Raises TargetError, and UnjudgedError."""
+    with confined_program(exercise, file) as handed_in:
+        campaigns = ProgramCampaigns(exercise, handed_in, seed, report_progress, to)
+        passed = True
+        for task in exercise.tasks:
+            result, evidence = campaigns.run(task) if passed else (None, None)
+            passed = result is not None and result.shortfall is None
             yield TriedStage(task, result, evidence)
 
 

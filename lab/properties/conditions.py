@@ -39,8 +39,8 @@ class Conditions:
     """The broken assumptions, by their numbers, in ``broken``. Times are in microseconds.
 
     ``record`` is the number of the current record, set by the caller. ``disturbed_us`` is the time of the last
-    event after which the nodes may have to elect; ``is_struck`` if there was one after their start. ``wiped`` is the
-    first loss of something in stable storage, ``forged`` the first forged message: identifiers that storage or
+    event after which the nodes may have to elect; ``is_struck`` if there was one after their start. ``wiped`` is
+    the first loss of something in stable storage, ``forged`` the first forged message: identifiers that storage or
     messages kept unique may be reused at any time after them.
     ``ever_broken`` are the numbers of the assumptions that did not hold at some time, ``failures`` is how often a
     node has failed.

@@ -124,6 +124,15 @@ class Judge:
         return conditions.stall if self.at_us - conditions.disturbed_us <= self.within_us else None
 
     @property
+    def owing(self) -> frozenset[str]:
+        """The assertions that ask for something which has not come yet, and may still come in time."""
+        return frozenset(
+            name
+            for name, checker in self._checkers.by_name.items()
+            if isinstance(checker, EventuallyChecker | LeadsToChecker) and checker.is_owing
+        )
+
+    @property
     def ever_broken(self) -> frozenset[int]:
         """The numbers of the assumptions that did not hold at some record."""
         return self._conditions.ever_broken
@@ -151,8 +160,7 @@ class Judge:
         if checker is None:
             return Evidence("its code is not loaded: name its file with --protocol or --properties")
         found = Evidence(f"an error in its code: {checker.error}") if checker.error else checker.evidence
-        is_owing = isinstance(checker, EventuallyChecker | LeadsToChecker) and checker.is_owing
-        if is_owing and self.stall is not None and not checker.error:
+        if name in self.owing and self.stall is not None and not checker.error:
             why = self.stall.text
             found = replace(found, text=why if found.since is None else f"{found.text}; {why}")
         violation = next((each for each in self.violations if each.assertion == name), None)

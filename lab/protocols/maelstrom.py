@@ -28,7 +28,7 @@ from msgspec import Raw, Struct
 from lab.kernel import Message
 from lab.text import sanitize
 
-__all__ = ["Maelstrom", "NotAMessageError", "WrittenMessage", "body_of", "kind_of", "type_of"]
+__all__ = ["NOT_A_MESSAGE", "Maelstrom", "NotAMessageError", "WrittenMessage", "body_of", "kind_of", "type_of"]
 
 _MOST_REQUESTS = 10_000
 _LARGEST_SERIAL = 1 << 53
@@ -39,6 +39,10 @@ _PASSED_ON = b'{"src":'
 _encode = msgspec.json.Encoder().encode
 _K = TypeVar("_K")
 _NOBODY: Mapping[int, str] = MappingProxyType({})
+
+
+NOT_A_MESSAGE = "not a message"
+"""The note on a line that is none begins so."""
 
 
 class NotAMessageError(ValueError):
@@ -135,7 +139,7 @@ class Maelstrom:
             body = _decode_body(envelope.body)
         except (ValueError, RecursionError) as error:
             raise NotAMessageError(
-                f"not a message: {sanitize(line, _LONGEST)} ({error}); "
+                f"{NOT_A_MESSAGE}: {sanitize(line, _LONGEST)} ({error}); "
                 'expected a line such as {"src": "n1", "dest": "n2", "body": {"type": "echo"}}'
             ) from None
         encoded = Raw(bytes(envelope.body))

@@ -204,7 +204,7 @@ class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field=
     """An *observed* event of the process of a node.
 
     ``paused_us``: the length of the pause that ends. ``unsent``: how many messages of its last step have not left,
-    because a pause struck before them. ``why`` it failed, if it could not even start.
+    because a pause struck before them. ``why`` it failed, if it could not even start, or is a program.
 
     ``lost``: how many forced writes are gone (unwritten, torn). ``left``: for each log that lost entries, how many
     are left. A flipped bit is number ``bit`` of the record of the forced write number ``write``, from 1.

@@ -152,7 +152,7 @@ def test_only_what_is_judged_by_last_reads_depends_on_time() -> None:
 def test_what_may_be_a_matter_of_time_is_confirmed(shown: list[bool | None], found: bool, runs: int) -> None:
     """In runs of twice the time; in which the machine stalled, nothing is confirmed."""
     with _Runs([True, *shown]) as made:
-        ((outcome, _),) = made.outcomes([1])
+        ((outcome, _),) = made.outcomes([draw_live(_campaign(), 1)])
     assert outcome.found is found
     assert outcome.unconfirmed == (() if found else ("broadcast",))
     assert bool(outcome.violations) is found
@@ -163,7 +163,7 @@ def test_what_may_be_a_matter_of_time_is_confirmed(shown: list[bool | None], fou
 def test_nobody_is_accused_of_a_stall() -> None:
     """If the machine stalls while the last reads are due, nothing is even repeated."""
     with _Runs([None]) as made:
-        ((outcome, _),) = made.outcomes([1])
+        ((outcome, _),) = made.outcomes([draw_live(_campaign(), 1)])
     assert not outcome.found
     assert outcome.unconfirmed == ("broadcast",)
     assert len(made.made) == 1
@@ -207,7 +207,7 @@ def test_the_recordings_of_confirmations_are_not_kept(tmp_path: Path) -> None:
                 yield replace(trial, recording=recording)
 
     with Recorded([True, False, True]) as made:
-        ((_, trial),) = made.outcomes([1])
+        ((_, trial),) = made.outcomes([draw_live(_campaign(), 1)])
     assert list(tmp_path.iterdir()) == [trial.recording]
 
 

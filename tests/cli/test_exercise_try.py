@@ -1,6 +1,7 @@
 """``lab exercise try`` and the grades of what was written: for a student, and for whoever grades."""
 
 import json
+import stat
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,25 @@ def test_from_the_start_to_the_first_counterexample(lab: Lab, skeleton: str) -> 
     assert "lab run write_the_ring.py:MyRing --sim" in again
 
 
+def test_a_program_begins_in_some_languages(lab: Lab) -> None:
+    """Each of its files is copied, and can be executed; a file in a third language is as good."""
+    name = "elect-in-any-language"
+    started = lab("exercise", "start", name)
+    assert started.status == 0
+    assert "elect_in_any_language.py or elect_in_any_language.js or a file in another language" in started.out
+    for suffix in ("py", "js"):
+        copy = lab.folder / f"elect_in_any_language.{suffix}"
+        assert copy.read_bytes() == (find_exercise(name).folder / f"my_node.{suffix}").read_bytes()
+        assert copy.stat().st_mode & stat.S_IXUSR
+    again = lab.within("exercise", "start", name).refused()
+    assert "elect_in_any_language.py exists already; continue with it" in " ".join(again.split())
+    (lab.folder / "mine.rb").write_text("puts 1")
+    mine = lab.within("exercise", "try", name, "mine.rb").refused()
+    assert "mine.rb is no program: its first line must name its interpreter" in " ".join(mine.split())
+    missing = lab.within("exercise", "grade", "other.rb", "--exercise", name).refused()
+    assert "other.rb: No such file; lab exercise start elect-in-any-language writes" in " ".join(missing.split())
+
+
 def test_the_line_that_raises(lab: Lab, skeleton: str) -> None:
     """Of an error in the file, the events name the line and its text."""
     (lab.folder / "mine.py").write_text(f"{skeleton}        self.send(self.hihger[0], None)\n")
@@ -79,7 +99,7 @@ def test_as_json(lab: Lab, skeleton: str) -> None:
         ("", ("try", "two-coordinators", "mine.py"), "two-coordinators has no stages"),
         ("", ("try", NAME, "mine.py", "--seed", "x"), "--seed x: write a whole number"),
         ("", ("grade", "mine.py", "--exercise", NAME, "--student", "anna"), "with --student NAME and --data DIR"),
-        ("", ("grade", "run.jsonl", "--data", "."), "--data is for a FILE.py"),
+        ("", ("grade", "run.jsonl", "--data", "."), "--data is for a FILE"),
     ],
 )
 def test_mistakes(lab: Lab, code: str, words: tuple[str, ...], error: str) -> None:

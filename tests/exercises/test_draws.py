@@ -21,7 +21,7 @@ from lab.script.scope import CommandError
 from lab.worlds.loading.config import header_of
 from lab.worlds.loading.targets import load_protocol
 from tests.exercises.attempts import chained, read_lines, run_attempt, solution_of, write_lines
-from tests.exercises.exercise_files import HEAD, SETUP, shipped_with, write_exercise
+from tests.exercises.exercise_files import HEAD, SETUP, shipped_exercises, shipped_with, write_exercise
 from tests.profile import sampled
 
 _DRAWING = shipped_with("[draw]\n")

@@ -13,12 +13,12 @@ from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise,
 from lab.exercises.exercise_validation import check_exercise
 from lab.exercises.handout import write_handout
 from lab.exercises.protocol_grading import grade_protocol
-from lab.exercises.visible_campaign import TriedStage, try_stages
+from lab.exercises.visible_campaign import Evidence, TriedStage, try_stages
 from lab.protocols import OWN_PROTOCOLS
 from lab.worlds.loading.user_module import TargetError
 from tests.profile import amount, sampled
 
-IN_STAGES = [name for name in names() if list((SHIPPED / name).glob("solution-*.py"))]
+IN_STAGES = [name for name in names() if find_exercise(name).is_in_stages and not find_exercise(name).is_program]
 FULLY = "write-the-ring"
 """The exercise with which the profile ``quick`` tries all attempts; of the others, it tries one in three."""
 HEAD = '''"""An attempt."""
@@ -131,7 +131,7 @@ def test_a_first_attempt_finds_its_counterexample(tmp_path: Path) -> None:
     first, *others = tried(ring(), tmp_path / "mine.py", tmp_path)
     assert first.result is not None
     assert first.result.runs <= 5
-    assert first.evidence is not None
+    assert isinstance(first.evidence, Evidence)
     assert len(first.evidence.finding.least.nodes) == 2
     assert first.evidence.recording.is_file()
     assert "MyRing" in first.evidence.recording.read_text()

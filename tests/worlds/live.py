@@ -29,6 +29,7 @@ from lab.replay.reexecution import reexecute
 from lab.worlds.feed_protocol import Reply
 from lab.worlds.launch import FeedClient, HostFailedError, HostProcess
 from lab.worlds.loading.config import HostReady, RunConfig
+from lab.worlds.loading.program_confinement import ConfinedProgram
 from tests.forked_hosts import TestHost
 from tests.waiting import WAIT_S, wait_for
 
@@ -96,6 +97,7 @@ class LiveRun:
         world: Literal["live", "simulated"] = "live",
         speed: float | None = 1.0,
         host: type[HostProcess] = TestHost,
+        confined: ConfinedProgram | None = None,
     ) -> None:
         self.path = folder / "run.jsonl"
         name = f"t{os.getpid()}-{abs(hash(folder)) % 10**8}"
@@ -113,6 +115,7 @@ class LiveRun:
             world,
             speed,
             script=script,
+            confined=confined,
         )
         self.protocol = protocol
         own = "lab.worlds" if protocol is Bully else "tests.worlds.launcher"

@@ -31,6 +31,7 @@ from msgspec.structs import replace
 
 from lab.foreign_file import RefusedFileError, read_foreign
 from lab.kernel import Step, Timing
+from lab.properties.assertions import RAISES
 from lab.properties.history_verdict import HistoryViolation, OperationCounts, judge_history, workload_of
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Evidence, Violation
@@ -48,6 +49,7 @@ from lab.worlds.campaign.trial import count_faults, header_for
 from lab.worlds.campaign.workers import in_order
 from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig, header_of, new_run_name
+from lab.worlds.loading.program_confinement import ConfinedProgram
 
 LIVE_FAULTS = ("kill", "pause", "partition", "delay", "loss", "duplicate", "reorder")
 """The kinds that strike programs; their storage is their own affair."""
@@ -160,7 +162,10 @@ def depends_on_time(violation: Violation) -> bool:
 
 
 class LiveTrial(Struct, frozen=True):
-    """A live run that is over, and judged. ``recording`` is its file; ``stalled_us`` are the times of stalls."""
+    """A live run that is over, and judged. ``recording`` is its file; ``stalled_us`` are the times of stalls.
+
+    ``owing``: the assertions that were not met at its end, when there was still time.
+    """
 
     schedule: Schedule
     recording: Path
@@ -170,6 +175,7 @@ class LiveTrial(Struct, frozen=True):
     broken: frozenset[int]
     operations: OperationCounts
     stalled_us: tuple[int, ...]
+    owing: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, schedule: Schedule, recording: Path) -> "LiveTrial":
@@ -193,6 +199,7 @@ class LiveTrial(Struct, frozen=True):
             judge.ever_broken,
             OperationCounts() if history is None else history.operations,
             tuple(each.at_us for each in records if isinstance(each, Stall)),
+            judge.owing,
         )
 
     @property
@@ -220,14 +227,23 @@ class LiveTrial(Struct, frozen=True):
 class LiveRuns:
     """Makes live runs, up to ``workers`` at a time, with recordings in ``folder``; use it in a ``with`` block.
 
-    Threads wait for the hosts. When the block is left, runs that are going on end.
+    Threads wait for the hosts. When the block is left, runs that are going on end. A program that is ``confined``
+    runs in a sandbox.
     """
 
-    def __init__(self, campaign: Campaign, protocol: type[Algorithm], workers: int, folder: Path) -> None:
+    def __init__(
+        self,
+        campaign: Campaign,
+        protocol: type[Algorithm],
+        workers: int,
+        folder: Path,
+        confined: ConfinedProgram | None = None,
+    ) -> None:
         self.campaign = campaign
         self._protocol = protocol
         self._workers = workers
         self._folder = folder
+        self._confined = confined
         self._threads = ThreadPoolExecutor(workers, "live-run")
 
     def __enter__(self) -> Self:
@@ -262,14 +278,14 @@ class LiveRuns:
         finally:
             over.set()
 
-    def outcomes(self, seeds: Iterable[int]) -> Generator[tuple[RunOutcome, LiveTrial], None, None]:
-        """Make the runs with these seeds. What may be a matter of time is confirmed, or else is no violation.
+    def outcomes(self, schedules: Iterable[Schedule]) -> Generator[tuple[RunOutcome, LiveTrial], None, None]:
+        """Make the runs with these schedules. What may be a matter of time is confirmed, or else is no violation.
 
         Raises LiveRunFailedError.
         """
-        with closing(self.each(draw_live(self.campaign, seed) for seed in seeds)) as trials:
+        with closing(self.each(schedules)) as trials:
             for trial in trials:
-                yield self._outcome(trial), trial
+                yield self.outcome(trial), trial
 
     def repeat(
         self, schedule: Schedule, stop: Callable[[LiveTrial], bool] = lambda trial: False
@@ -301,6 +317,7 @@ class LiveRuns:
             end_us=schedule.end_us,
             script="\n".join(map(str, schedule.faults)),
             roles=header.roles,
+            confined=self._confined,
         )
         host = HostProcess(config)
         try:
@@ -322,8 +339,14 @@ class LiveRuns:
             host.close()
         return [LiveTrial.read(schedule, recording)]
 
-    def _outcome(self, trial: LiveTrial) -> RunOutcome:
-        doubtful = {each.assertion for each in trial.violations if each.is_failure and depends_on_time(each)}
+    def outcome(self, trial: LiveTrial) -> RunOutcome:
+        """Return the outcome of a run. What may be a matter of time is confirmed, or else is no violation."""
+        promised = (*self.campaign.promises, RAISES.id)
+        doubtful = {
+            each.assertion
+            for each in trial.violations
+            if each.is_failure and each.assertion in promised and depends_on_time(each)
+        }
         confirmed = {name for name in doubtful if self._is_confirmed(trial, name)}
         unconfirmed = doubtful - confirmed
         violations = [each for each in trial.violations if each.assertion not in unconfirmed]

@@ -23,6 +23,10 @@ class NotAStepError(Exception):
     """A node process sent something that is not a valid step of its node."""
 
 
+class TooMuchError(Exception):
+    """A confined program wrote more than it may; the text says what it did."""
+
+
 class Connection(Channel, Incarnation):
     """A connected node process, and with it an incarnation of its node.
 
@@ -100,14 +104,17 @@ class ProgramLog(Channel):
 class ProgramConnection(Connection):
     """The standard input and output of a program.
 
-    ``node`` stands for the program. Its inputs wait in ``inputs`` while it is in a step or paused.
+    ``node`` stands for the program. Its inputs wait in ``inputs`` while it is in a step or paused. It may write
+    at most ``most_lines``, log and messages together.
     """
 
-    def __init__(self, peer: socket.socket, hello: Hello, node: Node) -> None:
+    def __init__(self, peer: socket.socket, hello: Hello, node: Node, most_lines: float) -> None:
         super().__init__(peer, hello)
         self.node = node
         self.inputs: deque[Started | Message | CommandInput | Wrote] = deque()
         self.in_step = False
+        self._most_lines = most_lines
+        self._line_count = 0
 
     def begin(self, start: Start) -> None:
         self.inputs.appendleft(Started({}, start.incarnation, start.serial))
@@ -119,7 +126,10 @@ class ProgramConnection(Connection):
         return True
 
     def take_line(self, line: bytes, is_log: bool = False) -> None:
-        """Take in a line that the program wrote."""
+        """Take in a line that the program wrote. Raises TooMuchError."""
+        self._line_count += 1
+        if self._line_count > self._most_lines:
+            raise TooMuchError(f"wrote more than {self._most_lines:,} lines")
         self.inputs.append(Wrote(line.decode("utf-8", "replace"), is_log))
 
     def step(self, given: Started | Message | CommandInput | Wrote, now_us: int) -> Step:

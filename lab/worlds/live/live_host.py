@@ -43,7 +43,8 @@ class LiveHost(Host):
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._listening.setblocking(False)
         port: int = self._listening.getsockname()[1]
-        self.world = LiveWorld(load_protocol(config.protocol), writer, folder.storage, port)
+        until_us = None if config.confined is None else config.end_us
+        self.world = LiveWorld(load_protocol(config.protocol), writer, folder.storage, port, until_us)
         begun.add_to(self.world.director)
         self._unidentified: dict[socket.socket, trio.CancelScope] = {}
         self._timer_wakeup = trio.lowlevel.ParkingLot()
@@ -148,9 +149,10 @@ class LiveHost(Host):
     async def _read_node(self, connection: Connection | ProgramLog) -> None:
         while True:
             await trio.lowlevel.wait_readable(connection)
-            if not self.world.read(connection):
-                return
+            is_open = self.world.read(connection)
             self.commit()
+            if not is_open:
+                return
 
     async def _write_rest(self, connection: Connection) -> None:
         """Write the rest of a node's queue as its socket takes more."""

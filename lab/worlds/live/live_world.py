@@ -24,7 +24,13 @@ from lab.recording.records import Event, Process, Record, Stall
 from lab.recording.writer import RecordLog
 from lab.worlds.fork_server import Fork, Forked, ProcessChange, Signal
 from lab.worlds.json_lines import GARBAGE, TooLongError
-from lab.worlds.live.connections import Connection, NotAStepError, ProgramConnection, ProgramLog
+from lab.worlds.live.connections import (
+    Connection,
+    NotAStepError,
+    ProgramConnection,
+    ProgramLog,
+    TooMuchError,
+)
 from lab.worlds.live.stable_storage import alter, truncate, wipe
 from lab.worlds.live.stall_detector import StallDetector
 from lab.worlds.live.wire import (
@@ -37,12 +43,15 @@ from lab.worlds.live.wire import (
     SlowDisk,
     Start,
 )
+from lab.worlds.loading.program_confinement import describe_end
 from lab.worlds.world import World, disk_random, storage_record
 
 _encode = msgspec.json.Encoder().encode
 _decode_not_started = msgspec.json.Decoder(NotStarted).decode
 _decode_stall = msgspec.json.Decoder(Stall).decode
 _LEAST_WAIT_US = 5_000
+_MOST_LINES = 10_000
+"""So many lines may a confined program write."""
 
 
 class _Child(Struct):
@@ -69,12 +78,22 @@ class _Child(Struct):
 class LiveWorld(World[Connection]):
     """The world of node processes. They say Hello on ``port``, and have stable storage in the folder ``storage``.
 
+    ``confined_until_us``: programs are confined, in a run that ends then.
+
     ``unflushed`` are the connections with something to write, ``requests`` those for the fork server. The caller
     writes both after the recording, so that everything is recorded before anyone can see it.
     """
 
-    def __init__(self, protocol: type[Protocol], log: RecordLog, storage: Path, port: int) -> None:
+    def __init__(
+        self,
+        protocol: type[Protocol],
+        log: RecordLog,
+        storage: Path,
+        port: int,
+        confined_until_us: int | None = None,
+    ) -> None:
         super().__init__(protocol, log)
+        self._confined_until_us = confined_until_us
         self.unflushed: dict[int, Connection] = {}
         self.requests: list[Fork[NodeJob] | Signal] = []
         self._origin_ns = time.monotonic_ns()
@@ -139,7 +158,10 @@ class LiveWorld(World[Connection]):
             return False
         except (NotAStepError, TooLongError) as error:
             assert isinstance(connection, Connection)
-            self._fail(connection, error)
+            self._fail(connection, f"sent garbage: {error}")
+            return False
+        except TooMuchError as error:
+            self._fail(connection, str(error))
             return False
         return True
 
@@ -336,7 +358,9 @@ class LiveWorld(World[Connection]):
             peer.send(WELCOME)
             return child.log
         if self.roster.protocol_of(hello.node).is_program:
-            child.connection = ProgramConnection(peer, hello, self.roster.new_kernel_node(hello.node))
+            most_lines = float("inf") if self._confined_until_us is None else _MOST_LINES
+            node = self.roster.new_kernel_node(hello.node)
+            child.connection = ProgramConnection(peer, hello, node, most_lines)
             peer.send(WELCOME)
         else:
             child.connection = Connection(peer, hello)
@@ -410,8 +434,9 @@ class LiveWorld(World[Connection]):
         for connection in (child.log, child.connection):
             if connection is not None:
                 self._drain(connection)
-        if status >= 0 and not child.failed:
-            child.failed, child.why = True, f"the program ended by itself, with status {status}"
+        why = describe_end(status, self._confined_until_us)
+        if why and not child.failed and (status >= 0 or self._confined_until_us is not None):
+            child.failed, child.why = True, why
 
     def _on_stopped(self, node: int, child: _Child) -> None:
         connection = self.incarnations.get(node)
@@ -442,16 +467,20 @@ class LiveWorld(World[Connection]):
             for line in backlog:
                 self._receive(connection, line)
         except NotAStepError as error:
-            self._fail(connection, error)
+            self._fail(connection, f"sent garbage: {error}")
+        except TooMuchError as error:
+            self._fail(connection, str(error))
         if isinstance(connection, ProgramConnection):
             self._feed(connection)
 
-    def _fail(self, connection: Connection, error: Exception) -> None:
-        """Kill a node that misbehaves (it sent garbage), as failed."""
+    def _fail(self, connection: Connection | ProgramLog, why: str) -> None:
+        """Kill a node that misbehaves, as failed."""
         child = self._children[connection.id]
         if child.phase == "up" and child.number == connection.number:
-            print_remark(f"node {connection.id} sent garbage: {error}")
+            print_remark(f"node {connection.id} {why}")
             child.failed = True
+            if isinstance(connection, ProgramConnection | ProgramLog):
+                child.why = why
             self.kill(connection.id)
 
 

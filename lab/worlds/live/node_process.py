@@ -75,7 +75,7 @@ class _NodeForkServer(ForkServer[NodeJob]):
             return 0
         parameters = self._roster.parameters_of(job.node)
         if isinstance(parameters, Program.Parameters):
-            return become_program(parameters.program, job)
+            return become_program(parameters.program, job, self._config)
         watch_steps()
         gc.disable()  # until it has started: collecting garbage in a long log takes longer than reading it
         with contextlib.suppress(EOFError, ConnectionError):

@@ -2,6 +2,8 @@
 
 The connection to the host is the program's standard input and output, and a second one is its log, standard
 error. So a signal of the host's strikes the program, and nothing stands between.
+
+A stranger's program is confined once its connections are made, as it cannot make any itself.
 """
 
 import os
@@ -11,9 +13,13 @@ import socket
 
 from lab.worlds.json_lines import to_line
 from lab.worlds.live.wire import WELCOME, Hello, NodeJob, NotStarted
+from lab.worlds.loading.config import RunConfig
+from lab.worlds.loading.program_confinement import ENVIRONMENT, confine_program
+
+_MOST_FILES = 1 << 12
 
 
-def become_program(command: str, job: NodeJob) -> int:
+def become_program(command: str, job: NodeJob, config: RunConfig) -> int:
     """Connect to the host and execute the program; return only if that is not possible, an exit status."""
     try:
         log, talk = _connect(job, is_log=True), _connect(job, is_log=False)
@@ -25,10 +31,15 @@ def become_program(command: str, job: NodeJob) -> int:
         words = shlex.split(command)
         for descriptor, standard in ((talk, 0), (talk, 1), (log, 2)):
             os.dup2(descriptor.fileno(), standard)
-        os.execvp(words[0], words)
+        if config.confined is None:
+            os.execvp(words[0], words)
+        os.chdir(config.confined.folder)
+        os.closerange(3, _MOST_FILES)
+        confine_program(config.confined, words[0], config.end_us)
+        os.execve(words[0], words, ENVIRONMENT)
     except (OSError, ValueError, IndexError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        talk.sendall(to_line(NotStarted(f"the program {command!r} cannot be executed: {reason}")))
+        os.write(1, to_line(NotStarted(f"the program {command!r} cannot be executed: {reason}")))
     return 1
 
 

@@ -19,6 +19,7 @@ from lab.script.parse import parse, read_script
 from lab.script.statements import Statement
 from lab.text import UserError
 from lab.worlds.json_lines import to_line
+from lab.worlds.loading.program_confinement import ConfinedProgram
 from lab.worlds.loading.targets import load_protocol, recorded_target
 
 _LONGEST_NAME = 16
@@ -39,6 +40,7 @@ class RunConfig(Struct, frozen=True):
     ``frozen``, its time stands still at first. A branch continues from record ``at`` of the recording in the file
     ``parent``. ``exercise`` is the exercise that the run is an attempt at; ``may`` are the commands, by first
     word, that may then be given by hand (None: any). ``roles`` has the nodes outside the cluster.
+    ``confined``: the program of the nodes is a stranger's, and runs in a sandbox; such a run has an end.
     """
 
     run: str
@@ -63,6 +65,7 @@ class RunConfig(Struct, frozen=True):
     exercise: ExerciseAttempt | None = None
     may: tuple[str, ...] | None = None
     roles: tuple[Role, ...] = ()
+    confined: ConfinedProgram | None = None
 
 
 class HostReady(Struct, frozen=True, tag="ready"):

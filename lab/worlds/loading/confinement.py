@@ -9,6 +9,8 @@ Three layers, each of which is enough for what it covers:
 
 What is not available is returned, so that the user can be informed. A confined process keeps its open files: give
 it none but its channel. Nothing of this needs or drops privileges; it binds the administrator, too.
+
+``confine`` is for a process that goes on in Python; ``program_confinement`` has what other programs need.
 """
 
 import contextlib
@@ -19,22 +21,41 @@ import os
 import resource
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from ctypes import c_int, c_uint, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
+from msgspec import Struct
+
 _MEMORY = 1 << 30
-_OPEN_FILES = 64
-_LIMITS = {
-    resource.RLIMIT_CORE: 0,
-    resource.RLIMIT_FSIZE: 0,
-    resource.RLIMIT_NPROC: 0,
-    resource.RLIMIT_NOFILE: _OPEN_FILES,
-}
+OPEN_FILES = 64
 
 FILES_READABLE = "files of this machine are readable (no Landlock)"
 CALLS_ALLOWED = "network and processes are not closed off (no seccomp)"
 MEMORY_UNLIMITED = "memory is not limited"
+
+
+class CallRule(Struct, frozen=True):
+    """A system call that is allowed if an argument, masked, has this value; or fails then, with ``refusal``."""
+
+    name: str
+    argument: int
+    mask: int
+    value: int
+    refusal: int = 0
+
+
+class Confinement(Struct, frozen=True):
+    """What remains to a process: limits of resources, calls of the system, and files with the rights to them.
+
+    ``memory`` is the limit that bounds its memory, one of ``limits``.
+    """
+
+    limits: Mapping[int, int]
+    memory: int
+    calls: tuple[str, ...]
+    calls_if: tuple[CallRule, ...]
+    files: Iterable[tuple[Path, int]]
 
 
 def confine(folder: Path) -> tuple[str, ...]:
@@ -43,15 +64,21 @@ def confine(folder: Path) -> tuple[str, ...]:
     The files in this folder remain readable, and Python's standard library; not the installed packages, nor this
     program: what it needs of these must have been imported.
     """
+    return impose(Confinement(_LIMITS, resource.RLIMIT_AS, CALLS, CALLS_IF, _access(folder)))
+
+
+def impose(confinement: Confinement) -> tuple[str, ...]:
+    """Impose this on the process that calls, for good; return what could not be."""
     missing = []
     with contextlib.suppress(OSError):  # if memory runs out, Linux ends this process first
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
-    if not _limit():
+    in_force = {kind: _set_limit(kind, most) for kind, most in confinement.limits.items()}
+    if not in_force[confinement.memory]:
         missing.append(MEMORY_UNLIMITED)
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
         libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        files, calls = _restrict_files(libc, folder), _restrict_calls()
+        files, calls = _restrict_files(libc, confinement.files), _restrict_calls(confinement)
     else:
         files = calls = False
     if not files:
@@ -69,18 +96,22 @@ def unavailable() -> tuple[str, ...]:
     return (*(() if has_landlock else (FILES_READABLE,)), *(() if _libseccomp() else (CALLS_ALLOWED,)))
 
 
-def _limit() -> bool:
-    """Set the limits; return whether that of memory is in force."""
-    for kind, most in _LIMITS.items():
-        _set_limit(kind, most)
-    return _set_limit(resource.RLIMIT_AS, _MEMORY)
+_LIMITS = {
+    resource.RLIMIT_CORE: 0,
+    resource.RLIMIT_FSIZE: 0,
+    resource.RLIMIT_NPROC: 0,
+    resource.RLIMIT_NOFILE: OPEN_FILES,
+    resource.RLIMIT_AS: _MEMORY,
+}
 
 
 def _set_limit(kind: int, most: int) -> bool:
     _, hard = resource.getrlimit(kind)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    # at the hard limit of processor time the system kills without a reason; a second earlier it says why
+    highest = most + 1 if kind == resource.RLIMIT_CPU and hard == resource.RLIM_INFINITY else most
     try:
-        resource.setrlimit(kind, (most, most))
+        resource.setrlimit(kind, (most, highest))
     except (OSError, ValueError):
         return False
     return True
@@ -90,12 +121,12 @@ def _set_limit(kind: int, most: int) -> bool:
 
 _NO_NEW_PRIVILEGES = 38
 _ALLOW = 0x7FFF0000
-_REFUSE = 0x00050000 | errno.EPERM
+_REFUSE = 0x00050000
 _MASKED_EQUAL = 7
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _FUTEX_PRIVATE = 128
 
-_CALLS = (
+CALLS = (
     "access",
     "brk",
     "clock_getres",
@@ -166,14 +197,17 @@ _CALLS = (
 )
 """All that Python needs to import modules, to compute, and to talk on an open channel, besides these:"""
 
-_ANY = (1 << 64) - 1
-_CALLS_IF = (
-    ("open", 1, _WRITES, 0),
-    ("openat", 2, _WRITES, 0),
-    *(("fcntl", 1, _ANY, act) for act in (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_DUPFD_CLOEXEC)),
-    ("futex", 1, _FUTEX_PRIVATE, _FUTEX_PRIVATE),
+ANY = (1 << 64) - 1
+CALLS_IF = (
+    CallRule("open", 1, _WRITES, 0),
+    CallRule("openat", 2, _WRITES, 0),
+    *(
+        CallRule("fcntl", 1, ANY, act)
+        for act in (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_DUPFD_CLOEXEC)
+    ),
+    CallRule("futex", 1, _FUTEX_PRIVATE, _FUTEX_PRIVATE),
 )
-"""The calls allowed if an argument, masked, has a value: (name, argument, mask, value).
+"""The calls allowed under a condition.
 
 Other acts of ``fcntl`` have the kernel signal any process of the user's, or lock a file where others see it. A
 ``futex`` that is not private wakes other processes.
@@ -193,22 +227,23 @@ def _libseccomp() -> ctypes.CDLL | None:
         return None
 
 
-def _restrict_calls() -> bool:
+def _restrict_calls(confinement: Confinement) -> bool:
     """Allow no system calls but these; return whether that is in force."""
     library = _libseccomp()
     if library is None:
         return False
     library.seccomp_init.restype = c_void_p
-    context = c_void_p(library.seccomp_init(c_uint32(_REFUSE)))
+    context = c_void_p(library.seccomp_init(c_uint32(_REFUSE | errno.EPERM)))
     if not context:
         return False
-    numbers = [library.seccomp_syscall_resolve_name(name.encode()) for name in _CALLS]
+    numbers = [library.seccomp_syscall_resolve_name(name.encode()) for name in confinement.calls]
     added = [library.seccomp_rule_add(context, c_uint32(_ALLOW), n, 0) for n in numbers if n >= 0]
-    for name, argument, mask, value in _CALLS_IF:
-        number = library.seccomp_syscall_resolve_name(name.encode())
-        only = ctypes.byref(_Comparison(argument, _MASKED_EQUAL, mask, value))
+    for rule in confinement.calls_if:
+        number = library.seccomp_syscall_resolve_name(rule.name.encode())
+        only = ctypes.byref(_Comparison(rule.argument, _MASKED_EQUAL, rule.mask, rule.value))
+        action = c_uint32(_REFUSE | rule.refusal if rule.refusal else _ALLOW)
         if number >= 0:
-            added.append(library.seccomp_rule_add_array(context, c_uint32(_ALLOW), number, 1, only))
+            added.append(library.seccomp_rule_add_array(context, action, number, 1, only))
     return not any(added) and library.seccomp_load(context) == 0
 
 
@@ -218,7 +253,8 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """System calls that have these numbers on every architecture."""
 _PATH_BENEATH = 1
 _VERSION = 1
-_READ, _LIST = 1 << 2, 1 << 3
+EXECUTE, WRITE, READ, LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+"""Rights to files."""
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 """The number of rights of files that Landlock knows, by its version."""
 _NEWEST = 5
@@ -252,8 +288,8 @@ def _landlock_version(libc: ctypes.CDLL) -> int:
     return version
 
 
-def _restrict_files(libc: ctypes.CDLL, folder: Path) -> bool:
-    """Make no files accessible but those of the folder and of Python; return whether that is in force."""
+def _restrict_files(libc: ctypes.CDLL, files: Iterable[tuple[Path, int]]) -> bool:
+    """Make no files accessible but these; return whether that is in force."""
     version = _landlock_version(libc)
     if version < 1:
         return False
@@ -261,7 +297,7 @@ def _restrict_files(libc: ctypes.CDLL, folder: Path) -> bool:
     rules = libc.syscall(_CREATE_RULESET, ctypes.byref(handled), ctypes.sizeof(handled), 0)
     if rules < 0:
         return False
-    for path, rights in _access(folder):
+    for path, rights in files:
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
         rule = _PathBeneath(rights, opened)
         failed = libc.syscall(_ADD_RULE, rules, _PATH_BENEATH, ctypes.byref(rule), 0)
@@ -275,12 +311,12 @@ def _restrict_files(libc: ctypes.CDLL, folder: Path) -> bool:
 
 def _access(folder: Path) -> Iterator[tuple[Path, int]]:
     """Yield the files and folders that remain accessible, each with the rights to it and to what is in it."""
-    yield folder, _READ | _LIST
+    yield folder, READ | LIST
     for library in {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}:
-        yield library, _LIST
+        yield library, LIST
         for path in library.iterdir():
             if path.name not in _PACKAGES:
-                yield path, _READ | _LIST if path.is_dir() else _READ
+                yield path, READ | LIST if path.is_dir() else READ
     for path in map(Path, _SHARED_LIBRARIES):
         if path.exists():
-            yield path, _READ | _LIST if path.is_dir() else _READ
+            yield path, READ | LIST if path.is_dir() else READ

@@ -17,7 +17,7 @@ _SETTLING_US = 15_000_000
 """So long before the end, clients stop, and the cluster comes to rest; but at most for half of the run."""
 _TIMEOUT_US = 1_000_000
 _MOST_CLIENTS = 64
-_HIGHEST_RATE = 1000
+HIGHEST_RATE = 1000
 _BEGIN_US = 1_000_000
 """Programs take their time to start; a client that begins earlier waits for its answer in vain."""
 
@@ -58,7 +58,7 @@ class Wanted(Struct, frozen=True):
         return cls(
             workload,
             None if clients is None else _number("clients", clients, _MOST_CLIENTS, written),
-            cls().rate if rate is None else _number("rate", rate, _HIGHEST_RATE, written),
+            cls().rate if rate is None else _number("rate", rate, HIGHEST_RATE, written),
             services,
         )
 

@@ -1,0 +1,16 @@
+"""What the nodes show: they say it themselves, and agree within 10 T. So T has room for a busy machine."""
+
+from typing import Any, ClassVar
+
+from lab.kernel import Timing
+from lab.protocols.lenses import ElectionLens
+
+
+class Elected(ElectionLens):
+    """Programs that elect a coordinator, and say whom they follow."""
+
+    name: ClassVar[str] = "elect-in-any-language"
+
+    @classmethod
+    def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:
+        return 10 * timing.t_us
