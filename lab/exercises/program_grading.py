@@ -40,10 +40,10 @@ from lab.worlds.campaign.live_campaign import (
     LiveRuns,
     LiveTrial,
     draw_live,
-    format_live_rerun,
     live_header,
     live_schedule_plan,
 )
+from lab.worlds.campaign.rerun import format_live_rerun
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, draw_frame
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.campaign.workers import default_workers
@@ -177,7 +177,7 @@ class ProgramCampaigns:
         return Campaign(
             setup.protocol,
             base,
-            replace(live_schedule_plan(needed.nodes, needed.faults, run_us, 0), timing=_prompt(setup.timing)),
+            replace(live_schedule_plan(needed.nodes, needed.faults, run_us), timing=_prompt(setup.timing)),
             SearchGoal(),
             secret.randrange(1_000_000_000) if self._to is None else self._seed,
             needed.runs,
@@ -223,7 +223,7 @@ class ProgramCampaigns:
         own = shlex.join(self._handed_in.words)
         info = campaign.base.protocol
         base = replace(campaign.base, protocol=replace(info, parameters={**info.parameters, "program": own}))
-        again = format_live_rerun(replace(campaign, base=base), trial.schedule, script)
+        again = format_live_rerun(campaign.target, base, trial.schedule, script)
         shutil.copyfile(trial.recording, recording)
         script.write_text("\n".join([f"# {again}", *map(str, trial.schedule.faults)]) + "\n", "utf-8")
         return LiveEvidence(violation, recording, script, again)
