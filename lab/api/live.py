@@ -11,18 +11,18 @@ from typing import Any, Self
 
 from lab.api.run import ClusterArguments, Protocol, Run, Time, lines_of, us_of
 from lab.recording.reader import open_recording
-from lab.recording.records import Expected, decode
+from lab.recording.records import Expected, decode, names_in
 from lab.recording.snapshot import Snapshot
 from lab.recording.timeline import Timeline
 from lab.script.parse import parse
 from lab.script.predicates import Suspicions
-from lab.script.scope import CommandError, Scope
+from lab.script.scope import CommandError, NodeNames, Scope
 from lab.script.statements import Expectation
 from lab.text import UserError
 from lab.units import format_us
 from lab.worlds.launch import FeedClient, HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig, new_run_name
-from lab.worlds.loading.roles import Wanted, ids_in
+from lab.worlds.loading.roles import Wanted
 from lab.worlds.loading.settings import usual_link
 from lab.worlds.run import CommandOutcome
 
@@ -116,9 +116,9 @@ class LiveCluster:
         return self._run
 
     def _explain(self, line: str, found: Expected) -> str:
-        expectation = parse(line).command
-        assert isinstance(expectation, Expectation)
         with closing(open_recording(self._path)) as store:
+            expectation = parse(line, names=NodeNames.of(store.header)).command
+            assert isinstance(expectation, Expectation)
             return expectation.explain_unmet("", Timeline(store).at(len(store) - 1), Suspicions())
 
     def _failure(self) -> HostFailedError:
@@ -165,7 +165,7 @@ def live(
     if not 1 <= len(arguments.ids) <= _MOST_NODES:
         raise UserError(f"nodes={nodes!r}: a live run allows 1 to {_MOST_NODES} nodes; simulate allows more")
     roles = arguments.roles(Wanted(workload, clients, rate, tuple(services)), None)
-    lines = lines_of(script, Scope(arguments.protocol, arguments.ids, arguments.parameters, ids_in(roles)))
+    lines = lines_of(script, Scope(arguments.protocol, arguments.ids, arguments.parameters, names_in(roles)))
     folder = TemporaryDirectory(prefix="lab-") if record is None else None
     path = Path("run.jsonl" if record is None else record)
     config = RunConfig(

@@ -31,7 +31,7 @@ from lab.properties.verdicts import Verdict, Violation
 from lab.properties.witness import ExplanationLine, explain_violation
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.recording.reader import FileRecords, open_recording
-from lab.recording.records import Commanded, Header, Record, Role
+from lab.recording.records import Commanded, Header, Record, Role, names_in
 from lab.recording.snapshot import Snapshot
 from lab.recording.timeline import Timeline
 from lab.script.parse import parse
@@ -40,7 +40,7 @@ from lab.table_files import ColumnType, Table, arrow_table
 from lab.units import parse_us
 from lab.worlds.campaign.schedule import draw, fault_kinds, plan_of
 from lab.worlds.loading.config import RunConfig, branch_config
-from lab.worlds.loading.roles import Wanted, ids_in, roles_of
+from lab.worlds.loading.roles import Wanted, roles_of
 from lab.worlds.loading.settings import Settings, parameters_of, usual_link
 from lab.worlds.loading.targets import absolute_target, load_protocol, recorded_protocol
 from lab.worlds.simulated.execution import run_to_end
@@ -225,7 +225,7 @@ class Run:
         header, target = self.header, self._target
         end_us = us_of(at) + us_of(for_)
         protocol = recorded_protocol(header.protocol, target)
-        lines = lines_of(script, Scope(protocol, header.nodes, header.protocol.parameters))
+        lines = lines_of(script, Scope(protocol, header.nodes, header.protocol.parameters, header.names))
 
         def config_in(folder: Path) -> RunConfig:
             recording = str(folder / _RECORDING)
@@ -301,7 +301,7 @@ def simulate(
     found, timing, ids, values = cluster.protocol, cluster.timing, cluster.ids, cluster.parameters
     settings, end_us = cluster.settings, us_of(for_)
     roles = cluster.roles(Wanted(workload, clients, rate, tuple(services)), end_us)
-    text = "\n".join(lines_of(script, Scope(found, ids, values, ids_in(roles))))
+    text = "\n".join(lines_of(script, Scope(found, ids, values, names_in(roles))))
     drawn: tuple[str, ...] = ()
     if faults:
         kinds = fault_kinds(faults, settings.written)
@@ -424,7 +424,7 @@ def lines_of(script: str | Sequence[str], scope: Scope) -> tuple[str, ...]:
     lines = [line for line in (script.splitlines() if isinstance(script, str) else script) if line.strip()]
     for line in lines:
         try:
-            parse(line, scope.protocol).check(scope)
+            parse(line, scope.protocol, scope.names).check(scope)
         except CommandError as error:
             raise CommandError(f"{line.strip()!r}: {error}") from None
     return tuple(lines)

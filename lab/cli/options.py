@@ -320,13 +320,13 @@ def exit_if_workers_fail() -> Iterator[None]:
 class CommandChecker(Struct, frozen=True):
     """Checks the lines of ``--do`` and ``--script`` against a run that is simulated or live, watched or headless.
 
-    ``parameters`` are those that the run sets, ``others`` the nodes beside the cluster.
+    ``parameters`` are those that the run sets, ``others`` the names of the nodes beside the cluster.
     """
 
     protocol: type[Protocol]
     nodes: tuple[int, ...]
     parameters: dict[str, Any] = {}
-    others: tuple[int, ...] = ()
+    others: dict[int, str] = {}
     simulated: bool = True
     headless: bool = True
 
@@ -336,10 +336,11 @@ class CommandChecker(Struct, frozen=True):
         ``place`` is where the line is, if not after ``--do``.
         """
         try:
-            statement = parse(line, self.protocol)
+            scope = Scope(self.protocol, self.nodes, self.parameters, self.others)
+            statement = parse(line, self.protocol, scope.names)
             if isinstance(statement.command, WorldCommand):
                 self._check_world_command(statement, in_script=bool(place))
-            statement.check(Scope(self.protocol, self.nodes, self.parameters, self.others))
+            statement.check(scope)
             if not place:
                 statement.check_interactive()
         except CommandError as error:

@@ -56,13 +56,14 @@ from lab.scenario.report import report_of
 from lab.scenario.run_scenario import config_of
 from lab.script.commands import FASTEST, SLOWEST, WorldCommand
 from lab.script.parse import parse
+from lab.recording.records import names_in
 from lab.script.scope import CommandError, Scope
 from lab.tui.terminal.guard import run_guarded
 from lab.units import CountText, format_us
 from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.programs import lens_target, program_command
-from lab.worlds.loading.roles import ids_in, roles_of
+from lab.worlds.loading.roles import roles_of
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, target_of, usual_link
 from lab.worlds.loading.targets import UnknownNameError, absolute_target, load_protocol, sandboxed_target
 from lab.worlds.loading.user_module import TargetError
@@ -296,7 +297,7 @@ def run_config(options: RunOptions) -> RunConfig:
     timing = options.timing()
     wanted = wanted_outside(options.workload, options.clients, options.rate, options.service, options.sandbox)
     roles = roles_of(wanted, protocol, nodes, timing, options.end_us())
-    checker = CommandChecker(protocol, nodes, parameters, ids_in(roles), options.sim, options.headless)
+    checker = CommandChecker(protocol, nodes, parameters, names_in(roles), options.sim, options.headless)
     for line in options.do:
         checker.check(line)
     script = "" if options.script is None else checker.check_script(options.script)

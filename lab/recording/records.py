@@ -119,6 +119,11 @@ class Role(Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, Any] = {}
 
 
+def names_in(roles: tuple[Role, ...]) -> dict[int, str]:
+    """Return the names of all nodes that have these roles."""
+    return {node: name for role in roles for node, name in role.nodes.items()}
+
+
 class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="record"):
     """The first line: everything that a re-execution needs. ``began`` is UTC, ISO 8601.
 
@@ -145,7 +150,7 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="r
     @property
     def names(self) -> dict[int, str]:
         """The names of the nodes outside the cluster."""
-        return {node: name for role in self.roles for node, name in role.nodes.items()}
+        return names_in(self.roles)
 
     @property
     def all_nodes(self) -> tuple[int, ...]:

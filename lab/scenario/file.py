@@ -19,16 +19,16 @@ from lab.foreign_file import read_foreign_text
 from lab.kernel import Timing
 from lab.properties.assertions import RAISES
 from lab.protocols import LENSES, Algorithm
-from lab.recording.records import Link, Role
+from lab.recording.records import Link, Role, names_in
 from lab.script.commands import WorldCommand
 from lab.script.parse import numbered_lines, read_script
-from lab.script.scope import CommandError, Scope
+from lab.script.scope import CommandError, NodeNames, Scope
 from lab.script.statements import After, At, Every, ExpectViolation, Statement
 from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
 from lab.worlds.loading.own_properties import load_properties
 from lab.worlds.loading.programs import lens_target, program_command
-from lab.worlds.loading.roles import Wanted, ids_in, named_services, roles_of
+from lab.worlds.loading.roles import Wanted, named_services, roles_of
 from lab.worlds.loading.settings import SettingError, Settings, parameters_of
 from lab.worlds.loading.targets import (
     absolute_target,
@@ -257,7 +257,8 @@ class Scenario(Struct, frozen=True):
     @property
     def lines(self) -> list[Statement]:
         """The statements of the script, each with its line number in the file."""
-        return read_script(self.script, first=self.first_line)
+        names = NodeNames.among(self.nodes, names_in(self.roles))
+        return read_script(self.script, first=self.first_line, names=names)
 
 
 def read_scenario(path: Path, sandbox: bool = False) -> Scenario:
@@ -429,7 +430,8 @@ class _ScenarioReader:
 
     def _check_script(self, found: Scenario, protocol: type[Algorithm] | None) -> None:
         can_run = protocol is not None and found.nodes and found.ends_us
-        outside = ids_in(self._try(lambda: found.roles) or ()) if can_run else ()
+        outside = names_in(self._try(lambda: found.roles) or ()) if can_run else {}
+        scope = None if protocol is None else Scope(protocol, found.nodes, found.parameters, outside)
         numbered = list(numbered_lines(found.script, found.first_line))
         if not numbered:
             self._wrong(
@@ -437,11 +439,11 @@ class _ScenarioReader:
             )
         for number, text in numbered:
             try:
-                (line,) = read_script(text, protocol, number)
+                (line,) = read_script(text, protocol, number, None if scope is None else scope.names)
                 _check_use(line, found.worlds)
                 _check_times(line, found.ends_us)
-                if protocol is not None and found.nodes:
-                    line.check(Scope(protocol, found.nodes, found.parameters, outside))
+                if scope is not None and protocol is not None and found.nodes:
+                    line.check(scope)
                     check_promise(line, protocol, found.wanted.workload)
             except CommandError as error:
                 self._wrong(_located(number, str(error), text))

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import msgspec
+from msgspec import Struct
 
 from lab.kernel import Protocol
 from lab.properties.registry import installed_protocol
@@ -19,11 +20,72 @@ class CommandError(Exception):
     """A command that cannot be executed; the message is for the user."""
 
 
+UNKNOWN_NODE = -1
+"""The id of a named node while it is not known in which run the name is meant."""
+
+
+class NamedNode(int):
+    """A node's id that was written as a name: equal to the id, but its text is the name."""
+
+    name: str
+
+    def __new__(cls, node: int, name: str) -> Self:
+        made = super().__new__(cls, node)
+        made.name = name
+        return made
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int, str]]:
+        return type(self), (int(self), self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class NodeNames(Struct, frozen=True):
+    """The names of the nodes of a run: ``n1`` for each node of the cluster, and those of ``others`` by their ids."""
+
+    cluster: tuple[int, ...]
+    others: tuple[tuple[int, str], ...] = ()
+
+    @classmethod
+    def of(cls, header: Header) -> Self:
+        """Return the names in a recorded run."""
+        return cls.among(header.nodes, header.names)
+
+    @classmethod
+    def among(cls, cluster: tuple[int, ...], others: Mapping[int, str]) -> Self:
+        """Return the names of the nodes of a cluster, and of the others."""
+        return cls(cluster, tuple(others.items()))
+
+    def node(self, name: str) -> NamedNode:
+        """Return the node of this name. Raises CommandError if there is none."""
+        found = {other: node for node, other in self.others} | {f"n{node}": node for node in self.cluster}
+        if name not in found:
+            raise CommandError(f"there is no node {name}; the nodes are {self}")
+        return NamedNode(found[name], name)
+
+    def name_of(self, node: int) -> int:
+        """Return the id, with its name as its text if the node is outside the cluster."""
+        name = dict(self.others).get(node)
+        return node if name is None else NamedNode(node, name)
+
+    def join(self, nodes: Iterable[int]) -> str:
+        """Return nodes as a command lists them, with blanks between them."""
+        return " ".join(str(self.name_of(node)) for node in nodes)
+
+    def beyond(self, known: Collection[str]) -> tuple[str, ...]:
+        """Return the names of nodes outside the cluster, but for the known ones and those of clients: ``c4``."""
+        return tuple(name for node, name in self.others if name not in known and name != f"c{node}")
+
+    def __str__(self) -> str:
+        return " ".join([*map(str, sorted(self.cluster)), *(name for _, name in sorted(self.others))])
+
+
 class Scope:
     """The names in a run of ``protocol`` with these nodes. ``cluster`` is the state of the run before its start.
 
     ``parameters`` are those that the run sets; the valid arguments of protocol commands may depend on them.
-    ``others`` are the nodes beside the cluster. The methods raise CommandError.
+    ``others`` are the nodes beside the cluster, with their names. The methods raise CommandError.
     """
 
     def __init__(
@@ -31,12 +93,13 @@ class Scope:
         protocol: type[Protocol],
         ids: Iterable[int],
         parameters: Mapping[str, Any] = MappingProxyType({}),
-        others: Iterable[int] = (),
+        others: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
         self.protocol = protocol
         self.parameters = parameters
         self.cluster = ClusterState(tuple(ids), others=others)
         self.ids = tuple(self.cluster.nodes)
+        self.names = NodeNames.among(self.ids, others)
 
     def own_examples(self) -> Iterator[str]:
         """Yield an example of each command of the protocol, but for those that the parameters make invalid.
@@ -59,7 +122,7 @@ class Scope:
         """Check that these nodes exist; words such as ``all`` do."""
         for node in named:
             if isinstance(node, int):
-                require_node(node, self.cluster.ids)
+                require_node(node, self.cluster.ids, self.names)
 
     def require_who(self, who: int | str) -> None:
         """Check that the node exists, and that the protocol elects a coordinator if it is that."""
@@ -106,10 +169,11 @@ def scope_of(header: Header) -> Scope | None:
     return None if protocol is None else Scope(protocol, header.nodes, header.protocol.parameters, header.names)
 
 
-def require_node(node: int | Decimal, known: Collection[int]) -> None:
-    """Raise CommandError unless this node is one of the ``known``."""
+def require_node(node: int | Decimal, known: Collection[int], names: NodeNames | None = None) -> None:
+    """Raise CommandError unless this node is one of the ``known``; the error lists the ``names`` if given."""
     if node not in known:
-        raise CommandError(f"there is no node {node}; the nodes are {' '.join(map(str, sorted(known)))}")
+        nodes = " ".join(map(str, sorted(known))) if names is None else names
+        raise CommandError(f"there is no node {node}; the nodes are {nodes}")
 
 
 def format_link(source: int | None, target: int | None) -> str:

@@ -12,10 +12,11 @@ from msgspec import Struct
 from lab import __version__
 from lab.kernel import Protocol, Timing
 from lab.protocols import Algorithm, source_of
-from lab.recording.records import FORMAT, ExerciseAttempt, Header, Link, ProtocolInfo, Role
+from lab.recording.records import FORMAT, ExerciseAttempt, Header, Link, ProtocolInfo, Role, names_in
 from lab.recording.writer import Writer
 from lab.script.director import Director
 from lab.script.parse import parse, read_script
+from lab.script.scope import NodeNames
 from lab.script.statements import Statement
 from lab.text import UserError
 from lab.worlds.json_lines import to_line
@@ -129,8 +130,9 @@ class InitialCommands(Struct, frozen=True):
     @classmethod
     def of(cls, config: RunConfig) -> "InitialCommands":
         """Parse the commands and the script. This takes a while, so do it before the clock starts."""
-        script = read_script(config.script, first=config.first_line)
-        return cls(tuple(map(parse, config.commands)), tuple(script))
+        names = NodeNames.among(config.nodes, names_in(config.roles))
+        script = read_script(config.script, first=config.first_line, names=names)
+        return cls(tuple(parse(line, names=names) for line in config.commands), tuple(script))
 
     def add_to(self, director: Director) -> None:
         """Add the commands and the script to the director, which waits for their triggers."""

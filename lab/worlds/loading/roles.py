@@ -140,11 +140,6 @@ def tail_us(wanted: Wanted, timing: Timing, lifted_us: int, settles_us: int) -> 
     return -(-longer_us // 1_000) * 1_000
 
 
-def ids_in(roles: tuple[Role, ...]) -> tuple[int, ...]:
-    """Return the ids of all nodes that have these roles."""
-    return tuple(node for role in roles for node in role.nodes)
-
-
 def _client_settings(
     wanted: Wanted, ids: tuple[int, ...], timing: Timing, end_us: int | None, are_programs: bool
 ) -> Client.Parameters:
