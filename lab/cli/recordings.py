@@ -49,7 +49,7 @@ from lab.script.scope import scope_of
 from lab.tui.terminal.guard import run_guarded
 from lab.units import CountText, format_count
 from lab.worlds.loading.own_properties import check_assumptions, load_properties
-from lab.worlds.loading.targets import load_protocol, recorded_protocol
+from lab.worlds.loading.targets import load_protocol, recorded_protocols
 from lab.worlds.loading.user_module import TargetError
 from lab.worlds.watchdog import watch_steps
 
@@ -219,7 +219,7 @@ def _verify(
             progress.report(count or CountText(done, len(store), "record", ""))
 
         try:
-            protocol = recorded_protocol(store.header.protocol, target)
+            protocol = recorded_protocols(store.header, target)
             header = with_promises(store.header, properties)
             check_assumptions(declared_for(header.protocol), {})
             judge, clients = Judge(header), ClientHistory(header)

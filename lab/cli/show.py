@@ -48,7 +48,7 @@ from lab.tasks.view_frame import ViewFrame
 from lab.text import did_you_mean, sanitize
 from lab.units import format_count, format_ranges, format_us
 from lab.worlds.loading.settings import duration
-from lab.worlds.loading.targets import recorded_protocol
+from lab.worlds.loading.targets import recorded_protocols
 from lab.worlds.loading.user_module import TargetError
 
 
@@ -323,7 +323,7 @@ def _find_view(options: ShowOptions, header: Header) -> View:
     title = sanitize(header.protocol.title, 40)
     words = ", ".join(each.word for each in extension.views) or "none"
     try:
-        recorded_protocol(header.protocol, options.protocol)
+        recorded_protocols(header, options.protocol)
     except TargetError as error:
         raise UsageError(f"{options.file}: --view {options.view}: {error}") from None
     raise UsageError(f"{options.file}: {title} brings no view {options.view}; its views: {words}")

@@ -83,7 +83,7 @@ class Judge:
         self._tm_us = header.timing.tm_us
         self._causality = Causality(header.all_nodes)
         self._others = frozenset(header.names)
-        self._conditions = Conditions(header.timing, header.link, self.within_us)
+        self._conditions = Conditions(header.timing, header.link, self.within_us, _broken_by_mix(header))
         self.broken_at = self._conditions.broken_at
         self._checkers = _Checkers(properties.assertions, header, self.within_us)
         self._assumptions = properties.assumptions
@@ -421,6 +421,7 @@ class Judge:
         relied = self.relies_on.get(name, ASSUMPTION_NUMBERS)
         if forged is not None:
             relied = (*relied, 3)  # a protocol that does not rely on 3 tolerates copies, not forgeries
+        relied = (*relied, *self._conditions.lasting)  # nobody promises anything of nodes of another protocol
         matter = {each: why for each, why in broken.items() if each in relied}
         others: dict[int | str, Broken] = {
             each: why for each, why in broken.items() if each not in relied and isinstance(each, int)
@@ -525,7 +526,7 @@ class Judge:
 
         Only what a wipe destroyed may be missed for good.
         """
-        if assertion.marked:
+        if assertion.marked or self._conditions.lasting:
             self._report(assertion.id, self._witness(violation), text)
         elif self._count(assertion.id, True):
             # only a cut can still break an assumption: all others have held for long enough
@@ -547,6 +548,11 @@ class Judge:
         """Count a violation; return whether to keep it with its witness."""
         count = self._counts[name, failure] = self._counts.get((name, failure), 0) + 1
         return count == 1 or len(self.violations) < MOST_KEPT
+
+
+def _broken_by_mix(header: Header) -> dict[int | str, Broken]:
+    """Return assumption 1 if not all nodes of the cluster execute the same protocol."""
+    return {1: Broken(1, header.title, 0)} if header.members else {}
 
 
 def _in_order(broken: dict[int | str, Broken]) -> tuple[Broken, ...]:

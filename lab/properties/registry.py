@@ -19,7 +19,7 @@ from lab.properties.assertions import (
 )
 from lab.properties.declarations import Assertion, Assumption, Declared
 from lab.properties.states import FieldTypes
-from lab.protocols import OWN_PROTOCOLS, Algorithm, UnknownProtocolError, find_protocol
+from lab.protocols import Algorithm, installed
 from lab.recording.records import Header, ProtocolInfo
 
 _LOADED: dict[str, dict[str, Declared]] = {}
@@ -104,7 +104,4 @@ def runs_programs(info: ProtocolInfo) -> bool:
 
 def installed_protocol(info: ProtocolInfo) -> type[Algorithm] | None:
     """Return the protocol of a run if this process has it: a built-in one, or one of the user's own."""
-    try:
-        return find_protocol(info.name, info.parameters)
-    except UnknownProtocolError:
-        return OWN_PROTOCOLS.get(info.name)
+    return installed(info.name, info.parameters)

@@ -59,6 +59,7 @@ __all__ = [
     "files_in",
     "files_of",
     "find_protocol",
+    "installed",
     "source_of",
     "stacked",
 ]
@@ -101,6 +102,14 @@ def find_protocol(name: str, parameters: Mapping[str, Any] = MappingProxyType({}
     except KeyError:
         known = ", ".join(sorted((*PROTOCOLS, *TASKS)))
         raise UnknownProtocolError(f"unknown protocol {name!r}; known: {known}") from None
+
+
+def installed(name: str, parameters: Mapping[str, Any] = MappingProxyType({})) -> type[Algorithm] | None:
+    """Return the protocol ``name`` if this process has it: a built-in one, or one of the user's own."""
+    try:
+        return find_protocol(name, parameters)
+    except UnknownProtocolError:
+        return OWN_PROTOCOLS.get(name)
 
 
 def commit_protocol(protocol: type[Algorithm]) -> type[Committing] | None:

@@ -86,6 +86,7 @@ class Maelstrom:
 
     def __init__(self, node: int, nodes: tuple[int, ...], others: Mapping[int, str] = _NOBODY) -> None:
         self.name = _name(node)
+        self._members = frozenset(nodes)
         self._nodes = [_name(each) for each in nodes]
         self._others = others
         self._ids = {**dict(zip(self._nodes, nodes, strict=True)), **{name: each for each, name in others.items()}}
@@ -160,7 +161,7 @@ class Maelstrom:
 
     def is_member(self, node: int) -> bool:
         """Return whether this is a node of the cluster, and no client or service."""
-        return node not in self._others
+        return node in self._members
 
 
 def body_of(message: Message) -> dict[str, Any]:

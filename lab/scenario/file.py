@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.foreign_file import read_foreign_text
 from lab.kernel import Timing
@@ -26,6 +27,7 @@ from lab.script.scope import CommandError, NodeNames, Scope
 from lab.script.statements import After, At, Every, ExpectViolation, Statement
 from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
+from lab.worlds.loading.members import MemberTarget, members_in, protocols_of
 from lab.worlds.loading.own_properties import load_properties
 from lab.worlds.loading.programs import lens_target, program_command
 from lab.worlds.loading.roles import Wanted, named_services, roles_of
@@ -86,6 +88,7 @@ KEYS: dict[str, Key] = {
     "latency": Key(_TEXT, 'latency = "20ms"'),
     "jitter": Key(_TEXT, 'jitter = "10ms"'),
     "seed": Key(_NUMBER, "seed = 7"),
+    "role": Key((dict,), 'role = { "4,5" = "ring" }'),
     "workload": Key(_TEXT, 'workload = "lin-kv"'),
     "clients": Key(_NUMBER, "clients = 3"),
     "rate": Key(_NUMBER, "rate = 5"),
@@ -142,6 +145,9 @@ def as_key(name: str, value: str) -> str:
     if outer == "set" and not parameter:
         parameter, _, value = value.partition("=")
         return f"set = {{ {parameter} = {value} }}"
+    if outer == "role" and value:
+        nodes, _, target = value.partition("=")
+        return f'role = {{ "{nodes}" = "{target}" }}'
     return f'{parameter or outer} = "{value}"' if value else parameter or outer
 
 
@@ -224,8 +230,9 @@ class ScenarioError(UserError):
 class Scenario(Struct, frozen=True):
     """A scenario. ``name`` is the stem of its file, ``protocol`` a target that any process can load.
 
-    ``link`` None: the default of ``lab run``. ``wanted``: its clients and services. ``first_line`` is the number
-    of the first line of ``script`` in the file, ``text`` the whole file.
+    ``link`` None: the default of ``lab run``. ``wanted``: its clients and services, ``members``: the nodes with
+    another protocol. ``first_line`` is the number of the first line of ``script`` in the file, ``text`` the whole
+    file.
     """
 
     name: str
@@ -245,6 +252,7 @@ class Scenario(Struct, frozen=True):
     first_line: int
     text: str
     wanted: Wanted = Wanted()
+    members: tuple[MemberTarget, ...] = ()
 
     @property
     def roles(self) -> tuple[Role, ...]:
@@ -360,6 +368,8 @@ class _ScenarioReader:
             self._text,
             self._try(lambda: _wanted(values, self._sandbox)) or Wanted(),
         )
+        if protocol is not None and "role" in values:
+            found = replace(found, members=self._members(values["role"], protocol[1], found))
         self._check_script(found, None if protocol is None else protocol[1])
         return None if self.mistakes else found
 
@@ -426,12 +436,30 @@ class _ScenarioReader:
             found |= self._try(partial(parameters_of, protocol, [each], as_key)) or {}
         return found
 
+    def _members(
+        self, texts: dict[str, Any], protocol: type[Algorithm], found: Scenario
+    ) -> tuple[MemberTarget, ...]:
+        """Return the nodes with another protocol. Their programs run live only."""
+        pairs = [f"{nodes}={target}" for nodes, target in texts.items()]
+        try:
+            members = members_in(pairs, protocol, found.nodes, found.parameters, as_key, self._path.parent)
+        except (TargetError, SettingError) as error:
+            self._wrong(self._head.mistake("role", str(error)))
+            return ()
+        if "simulated" in found.worlds and any(each.is_program for each in protocols_of(members)):
+            self._wrong(self._head.mistake("role", 'role: programs run only live: worlds = ["live"]'))
+        return members
+
     # the script
 
     def _check_script(self, found: Scenario, protocol: type[Algorithm] | None) -> None:
         can_run = protocol is not None and found.nodes and found.ends_us
         outside = names_in(self._try(lambda: found.roles) or ()) if can_run else {}
-        scope = None if protocol is None else Scope(protocol, found.nodes, found.parameters, outside)
+        scope = (
+            None
+            if protocol is None
+            else Scope(protocol, found.nodes, found.parameters, outside, protocols_of(found.members))
+        )
         numbered = list(numbered_lines(found.script, found.first_line))
         if not numbered:
             self._wrong(

@@ -59,7 +59,7 @@ from lab.text import UserError, sanitize
 from lab.units import format_count, format_us
 from lab.worlds.loading.roles import wanted_in
 from lab.worlds.loading.settings import usual_link
-from lab.worlds.loading.targets import recorded_protocol, recorded_target
+from lab.worlds.loading.targets import recorded_protocols, recorded_targets
 
 
 class ScenarioSource(Struct, frozen=True):
@@ -94,7 +94,7 @@ def make_scenario(source: ScenarioSource, shrink: bool, on_progress: Callable[[s
     named.
     """
     with contextlib.closing(open_recording(source.recording)) as lines:
-        protocol = recorded_protocol(lines.header.protocol, source.target or None)
+        protocol = recorded_protocols(lines.header, source.target or None)
         if protocol.is_program:
             raise UnsuitableRecordingError(
                 f"{source.recording} is a run of programs, which cannot be executed again to compare outcomes; "
@@ -230,7 +230,7 @@ def _pair(name: str, value: str) -> str:
 
 def _run(header: Header, source: ScenarioSource, nodes: tuple[int, ...]) -> Iterator[str]:
     info, timing, link = header.protocol, header.timing, header.link
-    target = recorded_target(info, source.target)
+    target, of_members = recorded_targets(header, source.target)
     yield _pair("protocol", _seen_from(source.folder, target))
     all_there = nodes == tuple(range(1, len(nodes) + 1))
     yield _pair("nodes", str(len(nodes)) if all_there else ",".join(map(str, nodes)))
@@ -243,6 +243,11 @@ def _run(header: Header, source: ScenarioSource, nodes: tuple[int, ...]) -> Iter
         yield _pair("latency", format_us(link.latency_us))
         yield _pair("jitter", format_us(link.jitter_us))
     yield _pair("seed", str(header.seed))
+    if header.members:
+        named = (",".join(map(str, role.nodes)) for role in header.members)
+        seen = (_seen_from(source.folder, each) for each in of_members)
+        roles = (f"{quoted(one)} = {quoted(other)}" for one, other in zip(named, seen, strict=True))
+        yield f"role = {{ {', '.join(roles)} }}"
     yield from _outside(header)
     pairs = (setting.partition("=") for setting in info.settings)
     # 0s and no value stand for the default

@@ -285,7 +285,7 @@ class ScriptSearch:
         self._history = history
         self._protocol = protocol
         self._header = simulated_header(history.header)
-        self.has_roles = bool(history.header.roles)
+        self.has_roles = bool(history.header.roles or history.header.members)
         self._on_progress = on_progress
         self._tried = 0
         self._known: dict[Draft, TriedDraft] = {}

@@ -192,8 +192,8 @@ def _step_count(verb: str, text: str) -> int:
 class _Build(Transformer[Token, Any]):
     """One method or class per rule; its arguments are the rule's parts, None for those that are left out.
 
-    Terminals are texts, but for percentages, quoted texts and names of nodes. Lark wraps the ValueError and CommandError that are
-    raised here in VisitError.
+    Terminals are texts, but for percentages, quoted texts and names of nodes. Lark wraps the ValueError and
+    CommandError that are raised here in VisitError.
     """
 
     PERCENT = staticmethod(_probability)

@@ -51,7 +51,10 @@ class ScriptError(CommandError):
 def read_script(
     text: str, protocol: type[Protocol] | None = None, first: int = 1, names: NodeNames | None = None
 ) -> list[Statement]:
-    """Return the statements of a script, numbered from ``first``. ``names`` as for ``parse``. Raises ScriptError."""
+    """Return the statements of a script, numbered from ``first``. ``names`` as for ``parse``.
+
+    Raises ScriptError.
+    """
     lines = []
     for number, line in numbered_lines(text, first):
         try:

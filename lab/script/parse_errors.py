@@ -95,9 +95,7 @@ _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
 """(description, words) of each terminal; empty for those whose words depend on the protocol: ``_terminals``."""
 
 
-def _terminals(
-    protocol: type[Protocol] | None, names: NodeNames | None
-) -> dict[str, tuple[str, tuple[str, ...]]]:
+def _terminals(protocol: type[Protocol] | None, names: NodeNames | None) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return (description, words) of all terminals; COUNTED stands for QUANTITY too."""
     words = vocabulary(protocol)
     others = () if names is None else tuple(name for _, name in names.others)
@@ -273,9 +271,7 @@ def _word_of(terminal: str) -> str:
     return terminal[1:].lower().replace("_", "-")
 
 
-def _describe_expected(
-    expected: set[str], protocol: type[Protocol] | None, names: NodeNames | None
-) -> str:
+def _describe_expected(expected: set[str], protocol: type[Protocol] | None, names: NodeNames | None) -> str:
     terminal_texts = _terminals(protocol, names)
     left, together = expected - {"RANGE"}, []  # a range of nodes comes where a node does
     for terminals, name in _TERMINAL_SETS:

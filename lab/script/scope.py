@@ -42,7 +42,7 @@ class NamedNode(int):
 
 
 class NodeNames(Struct, frozen=True):
-    """The names of the nodes of a run: ``n1`` for each node of the cluster, and those of ``others`` by their ids."""
+    """The names of the nodes of a run: ``n1`` in the cluster, and those of ``others``, each with its id."""
 
     cluster: tuple[int, ...]
     others: tuple[tuple[int, str], ...] = ()
@@ -85,7 +85,8 @@ class Scope:
     """The names in a run of ``protocol`` with these nodes. ``cluster`` is the state of the run before its start.
 
     ``parameters`` are those that the run sets; the valid arguments of protocol commands may depend on them.
-    ``others`` are the nodes beside the cluster, with their names. The methods raise CommandError.
+    ``others`` are the nodes beside the cluster, with their names, ``members`` the protocols of nodes in it that
+    execute another one. The methods raise CommandError.
     """
 
     def __init__(
@@ -94,8 +95,10 @@ class Scope:
         ids: Iterable[int],
         parameters: Mapping[str, Any] = MappingProxyType({}),
         others: Mapping[int, str] = MappingProxyType({}),
+        members: Iterable[type[Protocol]] = (),
     ) -> None:
         self.protocol = protocol
+        self.protocols = (protocol, *members)
         self.parameters = parameters
         self.cluster = ClusterState(tuple(ids), others=others)
         self.ids = tuple(self.cluster.nodes)
@@ -138,9 +141,9 @@ class Scope:
 
     def require_kinds(self, kinds: Iterable[str]) -> None:
         """Check that the protocol has these kinds of messages; an empty name is any kind."""
-        if self.protocol.is_program:
+        if any(each.is_program for each in self.protocols):
             return  # what programs say is not known before
-        known = sorted(self.protocol.payloads)
+        known = sorted({kind for each in self.protocols for kind in each.payloads})
         for kind in filter(None, kinds):
             if kind not in known:
                 name = self.protocol.name
@@ -166,7 +169,10 @@ class Scope:
 def scope_of(header: Header) -> Scope | None:
     """Return the names in a recorded run; None if its protocol, a user's own, is not loaded here."""
     protocol = installed_protocol(header.protocol)
-    return None if protocol is None else Scope(protocol, header.nodes, header.protocol.parameters, header.names)
+    if protocol is None:
+        return None
+    members = filter(None, (installed_protocol(role.protocol) for role in header.members))
+    return Scope(protocol, header.nodes, header.protocol.parameters, header.names, members)
 
 
 def require_node(node: int | Decimal, known: Collection[int], names: NodeNames | None = None) -> None:

@@ -213,7 +213,7 @@ class Attribute(Value, frozen=True):
 
     def check_alone(self, scope: Scope) -> None:
         scope.require_who(self.who)
-        declared = (field.name for field in scope.protocol.fields)
+        declared = (field.name for each in scope.protocols for field in each.fields)
         brought = (term.name for term in brought_by(scope.protocol).node_terms)
         known = sorted({*ATTRIBUTES, *brought, *declared})
         if self.name not in known:

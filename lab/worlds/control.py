@@ -5,7 +5,6 @@ may fire triggers, and so execute further commands: see ``ActiveRun``.
 """
 
 from collections import deque
-from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -224,6 +223,10 @@ class Control:
         run, protocol = self._run, self._run.protocol_class
         given = command.input(Scope(protocol, cluster.nodes, run.header.protocol.parameters))
         named = command.targets(cluster, protocol)
+        for node in named:
+            if given.command not in run.roster.protocol_of(node).commands:
+                own = run.roster.protocol_of(node).name
+                raise CommandError(f"node {node} executes {own}, which has no command {given.command}")
         how = {node: run.process_state(node) for node in named}
         reached = {node: given for node in named if how[node] != "down"}
         for_leader = protocol.commands[given.command].to == "one" and issubclass(protocol, Election)
@@ -237,7 +240,6 @@ class Control:
         elif for_leader and not all(cluster.nodes[node].leads for node in reached):
             parts.append("this is for the elected coordinator; the log says whether it was refused")
         return CommandOutcome(bool(reached), "; ".join(parts), command_inputs=reached)
-
 
 
 _ENDS = {

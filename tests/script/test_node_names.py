@@ -1,4 +1,4 @@
-"""Names of nodes in commands, triggers, predicates and queries: ``n1`` in the cluster, ``c4`` and ``lin-kv`` beside."""
+"""Names of nodes in commands, triggers, predicates and queries: ``n1`` in the cluster, ``c4``, ``lin-kv``."""
 
 import pickle
 from pathlib import Path
@@ -84,12 +84,13 @@ def test_watches() -> None:
 
 @pytest.mark.parametrize("text", ["kill c9", "kill n4", "kill seq-kv", "cut c9->n1", "when n9 normal: heal"])
 def test_an_unknown_name_is_answered_with_those_there_are(text: str) -> None:
-    with pytest.raises(CommandError, match="there is no node .*; the nodes are 1 2 3 c4 c5 lin-kv my-store$"):
+    with pytest.raises(CommandError, match=r"there is no node .*; the nodes are 1 2 3 c4 c5 lin-kv my-store$"):
         parse(text, names=NAMES)
 
 
 @pytest.mark.parametrize(
-    ("text", "near"), [("kill lin-vk", "lin-kv"), ("pause my-stor", "my-store"), ("kill cluster", "c4, c5, lin-kv")]
+    ("text", "near"),
+    [("kill lin-vk", "lin-kv"), ("pause my-stor", "my-store"), ("kill cluster", "c4, c5, lin-kv")],
 )
 def test_a_word_that_is_no_name_is_answered_with_the_nearest(text: str, near: str) -> None:
     with pytest.raises(CommandError, match=near):
@@ -98,7 +99,7 @@ def test_a_word_that_is_no_name_is_answered_with_the_nearest(text: str, near: st
 
 def test_a_number_that_is_no_node_is_answered_with_the_names() -> None:
     scope = Scope(PROTOCOLS["bully"], (1, 2, 3), others=OTHERS)
-    with pytest.raises(CommandError, match="no node 9; the nodes are 1 2 3 c4 c5 lin-kv my-store$"):
+    with pytest.raises(CommandError, match=r"no node 9; the nodes are 1 2 3 c4 c5 lin-kv my-store$"):
         parse("kill 9", names=NAMES).check(scope)
 
 
@@ -171,7 +172,9 @@ def test_records_have_the_names(run: lab.Run) -> None:
 def test_a_partition_separates_those_that_it_names(run: lab.Run) -> None:
     """In both directions, and nobody else: the clients reach all."""
     (fault,) = (record for record in run.records if isinstance(record, Fault) and record.links)
-    assert set(fault.links) == {(a, b) for one, two in (((1, 7), (2, 3)), ((2, 3), (1, 7))) for a in one for b in two}
+    assert set(fault.links) == {
+        (a, b) for one, two in (((1, 7), (2, 3)), ((2, 3), (1, 7))) for a in one for b in two
+    }
 
 
 def test_a_branch_goes_on_with_named_faults_in_force(run: lab.Run) -> None:

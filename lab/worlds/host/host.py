@@ -112,7 +112,13 @@ class Host:
             scripted.check_interactive()
             if scripted.waits and not request.withdraw:
                 scripted.check(
-                    Scope(self.world.protocol_class, header.nodes, header.protocol.parameters, header.names)
+                    Scope(
+                        self.world.protocol_class,
+                        header.nodes,
+                        header.protocol.parameters,
+                        header.names,
+                        self.world.roster.member_protocols,
+                    )
                 )
             verb, may = scripted.text.partition(" ")[0], self.config.may
             if may is not None and verb not in may:

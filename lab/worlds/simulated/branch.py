@@ -46,6 +46,7 @@ from lab.recording.records import (
 )
 from lab.recording.writer import RecordLog, Writer
 from lab.replay.reexecution import Reexecution
+from lab.replay.roster import has_other_sources
 from lab.script.commands import LinkFault, NodeCommand, Partition, ProtocolCommandLine, Slow, SlowDisk
 from lab.script.parse import parse
 from lab.script.scope import CommandError, NodeNames
@@ -259,7 +260,7 @@ def reexecute_to(
     If the protocol's source differs from the recorded one, its steps must still be the recorded ones. ``progress``
     is called with the number of records done, every thousand. Raises NotBranchableError.
     """
-    differs = source_of(protocol)[1] != lines.header.protocol.source
+    differs = has_other_sources(lines.header, source_of(protocol)[1])
     try:
         past = BranchPoint(Reexecution(lines.header, protocol, differs), protocol, lines.header)
     except NotARecordingError as error:
