@@ -81,7 +81,7 @@ class Run:
     def __repr__(self) -> str:
         header, end_us = self.header, self.at_us
         words = ", ".join(f"{verdict.assertion} {verdict.word}" for verdict in self.verdicts)
-        return f"<Run of {header.protocol.title}, {len(header.nodes)} nodes, {end_us / 1e6:g} s: {words}>"
+        return f"<Run of {header.title}, {len(header.nodes)} nodes, {end_us / 1e6:g} s: {words}>"
 
     # what happened
 

@@ -194,7 +194,7 @@ def _summarize_tree(tree: LineageTree) -> BranchedRecording:
     return BranchedRecording(
         str(tree.path),
         header.run,
-        header.protocol.title,
+        header.title,
         header.world,
         header.nodes,
         None if parent is None else parent.record,

@@ -289,7 +289,7 @@ def _print_report(path: Path, header: Header, report: Report) -> None:
         remarks.append(f"{report.unknown} records of unknown kinds were skipped")
     if report.source_differs:
         remarks.append(f"the source of {header.protocol.name} differs from the recorded one")
-    if runs_programs(header.protocol):
+    if any(map(runs_programs, (header.protocol, *(role.protocol for role in header.members)))):
         remarks.append("what the programs did to write their lines is taken as given")
     verdict = "holds" if report.holds else f"DOES NOT HOLD ({format_count(len(report.differences), 'difference')})"
     print_line(f"{path}: {verdict}; {report.steps:,} steps re-executed" + "".join(f"; {r}" for r in remarks))

@@ -134,7 +134,7 @@ def summarize(
     faults = sorted([*cluster.lifted, *cluster.faults.values()], key=lambda fault: fault.id)
     return RunDocument(
         header.world,
-        header.protocol.title,
+        header.title,
         header.protocol.settings,
         {node: _node(view) for node, view in sorted(cluster.nodes.items())},
         tuple(elections.settled),

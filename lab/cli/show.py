@@ -320,7 +320,7 @@ def _find_view(options: ShowOptions, header: Header) -> View:
     extension = extension_of(header)
     if (view := extension.view(options.view)) is not None:
         return view
-    title = sanitize(header.protocol.title, 40)
+    title = sanitize(header.title, 40)
     words = ", ".join(each.word for each in extension.views) or "none"
     try:
         recorded_protocols(header, options.protocol)
@@ -367,7 +367,7 @@ def _show_blocked(options: ShowOptions) -> int:
         analysis = analysis_of(extension_class_of(header))
         if not analysis.without_blocked:
             without = next(filter(None, (analysis_of(each).without_blocked for each in built_in_extensions())))
-            raise UsageError(f"{options.file}: {sanitize(header.protocol.title, 40)} {without}")
+            raise UsageError(f"{options.file}: {sanitize(header.title, 40)} {without}")
         cluster, now_us, remark = _state_at(store, at_us)
         title, lines = start_analysis(header, cluster).blocked(now_us)
         recording = summarize_recording(options.file, store)

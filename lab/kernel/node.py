@@ -15,7 +15,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import Raw, Struct, json
+from msgspec import MsgspecError, Raw, Struct, json
 
 from lab.kernel.draws import Draws, NodeRandom
 from lab.kernel.errors import DriverError, ProtocolError
@@ -428,7 +428,11 @@ class Node(SteppedNode, Port):
             self.protocol.on_other(message)
             return
         decode, handler = kind
-        payload = decode(message.body)
+        try:
+            payload = decode(message.body)
+        except MsgspecError as error:  # of a node that executes another protocol
+            self.note(f"{message.kind} of node {message.source} has another payload here: {error}")
+            return
         if message.reply_to:
             self._on_reply(message, payload)
             return

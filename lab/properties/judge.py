@@ -80,6 +80,8 @@ class Judge:
         properties = RunProperties.of(info)
         self.assertions = {each.id: each for each in (*properties.assertions, RAISES)}
         self.relies_on = properties.relies_on
+        if header.members:  # nobody promises anything of nodes of another protocol
+            self.relies_on = {name: tuple(dict.fromkeys((1, *on))) for name, on in self.relies_on.items()}
         self._tm_us = header.timing.tm_us
         self._causality = Causality(header.all_nodes)
         self._others = frozenset(header.names)
@@ -121,6 +123,11 @@ class Judge:
         """The stall that was the last disturbance, while the bound after it is not over."""
         conditions = self._conditions
         return conditions.stall if self.at_us - conditions.disturbed_us <= self.within_us else None
+
+    @property
+    def lasting(self) -> tuple[Broken, ...]:
+        """The assumptions that do not hold throughout the run."""
+        return _in_order(self._conditions.lasting)
 
     @property
     def ever_broken(self) -> frozenset[int]:
@@ -421,7 +428,6 @@ class Judge:
         relied = self.relies_on.get(name, ASSUMPTION_NUMBERS)
         if forged is not None:
             relied = (*relied, 3)  # a protocol that does not rely on 3 tolerates copies, not forgeries
-        relied = (*relied, *self._conditions.lasting)  # nobody promises anything of nodes of another protocol
         matter = {each: why for each, why in broken.items() if each in relied}
         others: dict[int | str, Broken] = {
             each: why for each, why in broken.items() if each not in relied and isinstance(each, int)

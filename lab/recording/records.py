@@ -164,7 +164,9 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="r
         others = {node for role in self.members for node in role.nodes}
         rest = tuple(node for node in self.nodes if node not in others)
         parts = [(rest, self.protocol), *((role.nodes, role.protocol) for role in self.members)]
-        return ", ".join(f"{info.title} (nodes {format_ranges(nodes)})" for nodes, info in parts)
+        return ", ".join(
+            f"{info.title} (node{'s' if len(nodes) > 1 else ''} {format_ranges(nodes)})" for nodes, info in parts
+        )
 
     def protocol_of(self, node: int) -> ProtocolInfo:
         """Return the protocol of a node of the cluster."""

@@ -12,6 +12,8 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+import msgspec
+
 from lab.kernel import CommandInput, Fired, Input, Message, Node, Received, Started, Step, Wait, Waits
 from lab.protocols import ELECTION, Algorithm, UnknownProtocolError, files_of, find_protocol, source_of
 from lab.recording.reader import RecordStore
@@ -138,7 +140,9 @@ def trace_lines(
 
 
 def _node(header: Header, node: int, protocol: type[Algorithm]) -> Node:
-    return Roster.of(header, protocol).new_kernel_node(node)
+    parameters = msgspec.convert(header.protocol_of(node).parameters, protocol.Parameters)
+    roster = Roster(protocol, parameters, header.nodes, header.timing, header.seed, header.roles)
+    return roster.new_kernel_node(node)
 
 
 def _compare(number: int, steps: StepFold, recorded: Step, node: Node, executed: Step) -> None:

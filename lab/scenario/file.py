@@ -443,7 +443,7 @@ class _ScenarioReader:
         pairs = [f"{nodes}={target}" for nodes, target in texts.items()]
         try:
             members = members_in(pairs, protocol, found.nodes, found.parameters, as_key, self._path.parent)
-        except (TargetError, SettingError) as error:
+        except SettingError as error:
             self._wrong(self._head.mistake("role", str(error)))
             return ()
         if "simulated" in found.worlds and any(each.is_program for each in protocols_of(members)):

@@ -342,9 +342,9 @@ def _title(history: CommandHistory, found: TriedDraft) -> str:
         phrases[_MOST_PHRASES:] = ["and more"]
     ending = _ending(history, given)
     if not phrases and agreed_coordinator(history.cluster.nodes) is None:
-        phrases = [f"a run of {history.header.protocol.title} without faults"]
+        phrases = [f"a run of {history.header.title} without faults"]
     elif not history.elects:
-        ending = f"in a run of {history.header.protocol.title}"
+        ending = f"in a run of {history.header.title}"
     title = ", ".join(filter(None, [*phrases, ending]))
     return sanitize(title[:1].upper() + title[1:], LONGEST_TITLE)
 
@@ -352,7 +352,7 @@ def _title(history: CommandHistory, found: TriedDraft) -> str:
 def _shows(history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraft) -> str:
     """Return the text of ``shows``: the origin of the scenario, and its outcome."""
     header, draft = history.header, found.draft
-    what = f"{header.protocol.title} with {format_count(len(draft.nodes), 'node')}"
+    what = f"{header.title} with {format_count(len(draft.nodes), 'node')}"
     many = f", with {format_count(len(draft.lines), 'command')}" if draft.lines else ""
     parts = [f"Made from a recording of a {header.world} run of {what}{many}."]
     final = history.cluster if found.trial is None or not found.is_same else found.trial.cluster

@@ -140,12 +140,16 @@ class Source:
         self.statuses = StatusHistory(store.header.nodes)
         self.safe_fields = StoredFields()
         self.last_steps = LastSteps(store)
+        self._listings: dict[str, Listing] = {}
         self._is_judged = False
 
-    @cached_property
-    def listing(self) -> Listing:
-        """The source of its protocol."""
-        return Listing(self.store.header.protocol)
+    def listing_of(self, node: int | None) -> Listing:
+        """Return the source of the protocol of a node; None: of most nodes."""
+        header = self.store.header
+        info = header.protocol if node is None else header.protocol_of(node)
+        if info.name not in self._listings:
+            self._listings[info.name] = Listing(info)
+        return self._listings[info.name]
 
     @cached_property
     def bookmarks(self) -> Bookmarks:

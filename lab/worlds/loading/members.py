@@ -15,12 +15,13 @@ from typing import Any
 from msgspec import Struct
 
 from lab.kernel import Protocol
-from lab.protocols import Algorithm, installed
+from lab.protocols import Algorithm, Election, installed
 from lab.tasks.extension import extension_class
-from lab.units import format_ranges
+from lab.units import first_duplicate, format_ranges
 from lab.worlds.loading.programs import lens_target, program_command
 from lab.worlds.loading.settings import SettingError, Written, as_option
 from lab.worlds.loading.targets import absolute_target, load_protocol
+from lab.worlds.loading.user_module import TargetError
 
 _NODES = re.compile(r"\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*")
 
@@ -43,7 +44,7 @@ def members_in(
 ) -> tuple[MemberTarget, ...]:
     """Return what ``NODES=PROTOCOL`` texts ask for in a cluster whose other nodes execute ``protocol``.
 
-    Files are relative to ``folder``. Raises SettingError, and TargetError for a protocol that cannot be loaded.
+    Files are relative to ``folder``. Raises SettingError.
     """
     found: list[MemberTarget] = []
     free = set(nodes)
@@ -56,8 +57,11 @@ def members_in(
         if taken := [node for node in ids if node not in free]:
             raise SettingError(f"{got}: node {taken[0]} has a role already; name each node once")
         free.difference_update(ids)
-        member = _member(ids, target.strip(), parameters, written, folder)
-        _check_mix(got, load_protocol(member.target), protocol)
+        try:
+            member = _member(named, ids, target.strip(), parameters, written, folder)
+            _check_mix(got, load_protocol(member.target), protocol)
+        except TargetError as error:
+            raise SettingError(f"{got}: {error}") from None
         found.append(member)
     if found and not free:
         raise SettingError(
@@ -84,17 +88,26 @@ def _ids_in(named: str, nodes: Sequence[int], got: str) -> tuple[int, ...]:
         if outside is not None:
             raise SettingError(f"{got}: there is no node {outside}; the nodes are {format_ranges(nodes)}")
         ids += [node for node in nodes if node in span]
+    if (twice := first_duplicate(sorted(ids))) is not None:
+        raise SettingError(f"{got}: node {twice} is named twice; name each node once")
     return tuple(sorted(ids))
 
 
 def _member(
-    ids: tuple[int, ...], target: str, parameters: dict[str, Any], written: Written, folder: Path
+    named: str, ids: tuple[int, ...], target: str, parameters: dict[str, Any], written: Written, folder: Path
 ) -> MemberTarget:
-    if "/" in target.partition(" ")[0] and ".py" not in Path(target.partition(" ")[0]).name:
-        return MemberTarget(ids, lens_target(None), {"program": program_command(target, (), written, folder)})
+    if _is_program(target):
+        command = program_command(target, (), lambda _, value: written("role", f"{named}={value}"), folder)
+        return MemberTarget(ids, lens_target(None), {"program": command})
     target = absolute_target(target, folder)
     fields = load_protocol(target).Parameters.__struct_fields__
     return MemberTarget(ids, target, {name: value for name, value in parameters.items() if name in fields})
+
+
+def _is_program(target: str) -> bool:
+    """Return whether it is the command of a program: its first word is a path, but no file of Python's."""
+    first = target.partition(" ")[0]
+    return "/" in first and ".py" not in Path(first).name
 
 
 def _check_mix(got: str, member: type[Algorithm], protocol: type[Algorithm]) -> None:
@@ -109,7 +122,7 @@ def _check_mix(got: str, member: type[Algorithm], protocol: type[Algorithm]) -> 
     known = installed(member.name, member.fixed_parameters)
     if known is None or not issubclass(member, known):
         raise SettingError(f"{got}: another class of this run has the name {member.name}; give it another")
-    if extension_class(member) is not extension_class(protocol) and not (member.is_program or protocol.is_program):
+    if not (member.is_program or protocol.is_program) and _work_of(member) != _work_of(protocol):
         raise SettingError(
             f"{got}: {member.name} and {protocol.name} do not do the same work, so nothing could be shown or "
             "judged of them together; mix elections, or protocols for the same task"
@@ -117,6 +130,11 @@ def _check_mix(got: str, member: type[Algorithm], protocol: type[Algorithm]) -> 
     for each in (member, protocol):
         if _is_confined(each):
             raise SettingError(f"{got}: nodes in a sandbox execute one protocol; leave --sandbox out")
+
+
+def _work_of(protocol: type[Algorithm]) -> tuple[object, ...]:
+    """Return what is equal for protocols whose nodes can be shown and judged together."""
+    return extension_class(protocol), issubclass(protocol, Election)
 
 
 def _is_own(protocol: type[Protocol]) -> bool:

@@ -52,6 +52,7 @@ from lab.script.parse import parse
 from lab.script.scope import CommandError, NodeNames
 from lab.script.statements import Statement
 from lab.worlds.loading.config import NotRunnableError, RunConfig, require_simulable
+from lab.worlds.loading.members import protocols_of
 from lab.worlds.simulated.simulation import SimulatedIncarnation, Simulation
 
 _OVER = ("started", "resumed", "failed")
@@ -290,7 +291,8 @@ def open_branch(
 
     Raises OSError if the recording cannot be written, and NotBranchableError; see ``reexecute_to``.
     """
-    require_simulable(protocol)
+    for each in (protocol, *protocols_of(config.members)):
+        require_simulable(each)
     parent, recording = Path(config.parent), Path(config.recording)
     try:
         lines = open_recording(parent)
