@@ -12,8 +12,6 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-import msgspec
-
 from lab.kernel import CommandInput, Fired, Input, Message, Node, Received, Started, Step, Wait, Waits
 from lab.protocols import ELECTION, Algorithm, UnknownProtocolError, files_of, find_protocol, source_of
 from lab.recording.reader import RecordStore
@@ -140,9 +138,9 @@ def trace_lines(
 
 
 def _node(header: Header, node: int, protocol: type[Algorithm]) -> Node:
-    parameters = msgspec.convert(header.protocol_of(node).parameters, protocol.Parameters)
-    roster = Roster(protocol, parameters, header.nodes, header.timing, header.seed, header.roles)
-    return roster.new_kernel_node(node)
+    is_member = header.protocol_of(node) is not header.protocol
+    first = installed_protocol(header.protocol) if is_member else protocol
+    return Roster.of(header, first).new_kernel_node(node)
 
 
 def _compare(number: int, steps: StepFold, recorded: Step, node: Node, executed: Step) -> None:

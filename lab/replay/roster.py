@@ -58,6 +58,7 @@ class Roster:
                 )
             self._protocols |= dict.fromkeys(member.nodes, found)
             self._parameters |= dict.fromkeys(member.nodes, msgspec.convert(info.parameters, found.Parameters))
+        self._is_mixed = bool(members)
         self._others: dict[int, str] = {}
         for role in roles:
             own = ROLES.get(role.protocol)
@@ -90,12 +91,20 @@ class Roster:
     def new_node(self, node: int, run: object) -> SteppedNode:
         """Return a new incarnation; ``run`` is any object that all nodes of the run share, and no others."""
         protocol, (ids, others) = self._protocols[node], self._known_to(node)
-        return new_node(protocol, node, ids, self._timing, self._parameters[node], self._seed, run, others)
+        parameters, strangers = self._parameters[node], self._strangers_of(node)
+        return new_node(protocol, node, ids, self._timing, parameters, self._seed, run, others, strangers)
 
     def new_kernel_node(self, node: int) -> Node:
         """Return a new incarnation that is executed in this process."""
         protocol, (ids, others) = self._protocols[node], self._known_to(node)
-        return Node(protocol, node, ids, self._timing, self._parameters[node], self._seed, others)
+        parameters, strangers = self._parameters[node], self._strangers_of(node)
+        return Node(protocol, node, ids, self._timing, parameters, self._seed, others, strangers)
+
+    def _strangers_of(self, node: int) -> frozenset[int]:
+        """Return the nodes of the cluster that execute another protocol than this one of it."""
+        if not self._is_mixed or node in self._others:
+            return frozenset()
+        return frozenset(each for each in self._nodes if self._protocols[each] is not self._protocols[node])
 
     def _known_to(self, node: int) -> tuple[tuple[int, ...], dict[int, str]]:
         """Return the node with its peers, and the names of the others that it can reach."""

@@ -393,9 +393,9 @@ class ProtocolCommandLine(_Command, frozen=True):
 
         Raises CommandError if the protocol has no such command, or refuses the arguments.
         """
-        name, protocol = self.command, scope.protocol
+        name, protocol = self.command, scope.protocol_with(self.command)
         if name not in protocol.commands:
-            known = sorted(protocol.commands)
+            known = sorted({command for each in scope.protocols for command in each.commands})
             has = f"its commands are {', '.join(known)}" if known else "it has no commands"
             shown = sanitize(name, _LONGEST_NAME)
             raise CommandError(f"{protocol.name} has no command {shown}; {has}{did_you_mean(name, known)}")

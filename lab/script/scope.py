@@ -104,6 +104,10 @@ class Scope:
         self.ids = tuple(self.cluster.nodes)
         self.names = NodeNames.among(self.ids, others)
 
+    def protocol_with(self, command: str) -> type[Protocol]:
+        """Return a protocol of the cluster that has this command; if none has it, that of most nodes."""
+        return next((each for each in self.protocols if command in each.commands), self.protocol)
+
     def own_examples(self) -> Iterator[str]:
         """Yield an example of each command of the protocol, but for those that the parameters make invalid.
 

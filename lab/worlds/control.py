@@ -220,8 +220,10 @@ class Control:
 
     def _give_command(self, command: ProtocolCommandLine, cluster: ClusterState) -> CommandOutcome:
         """Return the outcome with each node's command input, to be delivered once it is recorded."""
-        run, protocol = self._run, self._run.protocol_class
-        given = command.input(Scope(protocol, cluster.nodes, run.header.protocol.parameters))
+        run, header = self._run, self._run.header
+        members = run.roster.member_protocols
+        scope = Scope(run.protocol_class, cluster.nodes, header.protocol.parameters, members=members)
+        protocol, given = scope.protocol_with(command.command), command.input(scope)
         named = command.targets(cluster, protocol)
         for node in named:
             if given.command not in run.roster.protocol_of(node).commands:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from lab.kernel import Protocol
@@ -100,8 +101,14 @@ def _member(
         command = program_command(target, (), lambda _, value: written("role", f"{named}={value}"), folder)
         return MemberTarget(ids, lens_target(None), {"program": command})
     target = absolute_target(target, folder)
-    fields = load_protocol(target).Parameters.__struct_fields__
-    return MemberTarget(ids, target, {name: value for name, value in parameters.items() if name in fields})
+    protocol = load_protocol(target)
+    own = {name: each for name, each in parameters.items() if name in protocol.Parameters.__struct_fields__}
+    try:
+        msgspec.convert(own, protocol.Parameters)
+    except msgspec.ValidationError as error:
+        got = written("role", f"{named}={target}")
+        raise SettingError(f"{got}: the parameters of the run do not fit {protocol.name}: {error}") from None
+    return MemberTarget(ids, target, own)
 
 
 def _is_program(target: str) -> bool:
