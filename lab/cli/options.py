@@ -148,7 +148,7 @@ Services = Annotated[
     Option(
         "--service",
         metavar="NAME,…",
-        help=f"Run these services, which the nodes may use: {', '.join(SERVICES)}.",
+        help=f"Run these services, which the nodes may use: {', '.join(SERVICES)}, or a program: my-kv=./my_kv.",
     ),
 ]
 

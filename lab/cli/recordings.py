@@ -38,7 +38,7 @@ from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, requi
 from lab.output import print_error, print_line
 from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
-from lab.properties.registry import declared_for, runs_programs, with_promises
+from lab.properties.registry import declared_for, has_programs, with_promises
 from lab.properties.verdicts import Verdict
 from lab.properties.witness import explain_violation
 from lab.protocols import source_of
@@ -289,7 +289,7 @@ def _print_report(path: Path, header: Header, report: Report) -> None:
         remarks.append(f"{report.unknown} records of unknown kinds were skipped")
     if report.source_differs:
         remarks.append(f"the source of {header.protocol.name} differs from the recorded one")
-    if any(map(runs_programs, (header.protocol, *(role.protocol for role in header.members)))):
+    if has_programs(header):
         remarks.append("what the programs did to write their lines is taken as given")
     verdict = "holds" if report.holds else f"DOES NOT HOLD ({format_count(len(report.differences), 'difference')})"
     print_line(f"{path}: {verdict}; {report.steps:,} steps re-executed" + "".join(f"; {r}" for r in remarks))

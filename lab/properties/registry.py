@@ -19,7 +19,7 @@ from lab.properties.assertions import (
 )
 from lab.properties.declarations import Assertion, Assumption, Declared
 from lab.properties.states import FieldTypes
-from lab.protocols import Algorithm, installed
+from lab.protocols import Algorithm, Program, installed
 from lab.recording.records import Header, ProtocolInfo
 
 _LOADED: dict[str, dict[str, Declared]] = {}
@@ -100,6 +100,12 @@ def runs_programs(info: ProtocolInfo) -> bool:
     """Return whether the nodes of a run stand for programs, as far as this process has its protocol."""
     protocol = installed_protocol(info)
     return protocol is not None and protocol.is_program
+
+
+def has_programs(header: Header) -> bool:
+    """Return whether some nodes of a run, in the cluster or outside, stand for programs."""
+    infos = (header.protocol, *(role.protocol for role in header.members))
+    return any(map(runs_programs, infos)) or any(role.protocol == Program.name for role in header.roles)
 
 
 def installed_protocol(info: ProtocolInfo) -> type[Algorithm] | None:

@@ -13,13 +13,13 @@ from msgspec import Struct
 
 from lab.kernel import Node, Protocol, Timing
 from lab.kernel.node import SteppedNode, new_node
-from lab.protocols import installed, source_of
+from lab.protocols import Program, installed, source_of
 from lab.protocols.clients import CLIENTS
 from lab.protocols.services import SERVICES
 from lab.recording.records import Header, MemberRole, Role
 from lab.units import format_ranges
 
-ROLES: dict[str, type[Protocol]] = {**SERVICES, **CLIENTS}
+ROLES: dict[str, type[Protocol]] = {**SERVICES, **CLIENTS, Program.name: Program}
 """The protocols of roles by name."""
 
 
@@ -101,16 +101,19 @@ class Roster:
         return Node(protocol, node, ids, self._timing, parameters, self._seed, others, strangers)
 
     def _strangers_of(self, node: int) -> frozenset[int]:
-        """Return the nodes of the cluster that execute another protocol than this one of it."""
-        if not self._is_mixed or node in self._others:
+        """Return the nodes whose messages this node of the cluster need not be able to read."""
+        services = {each for each in self._others if self._protocols[each].is_program}
+        if not (self._is_mixed or services) or node in self._others:
             return frozenset()
-        return frozenset(each for each in self._nodes if self._protocols[each] is not self._protocols[node])
+        own = self._protocols[node]
+        return frozenset(each for each in self._nodes if self._protocols[each] is not own) | services
 
     def _known_to(self, node: int) -> tuple[tuple[int, ...], dict[int, str]]:
         """Return the node with its peers, and the names of the others that it can reach."""
-        if node in self._others:
-            return (node, *self._nodes), {}
+        kernel: dict[int, str] = {}
         if self._protocols[node].is_program:  # it speaks with nodes of the kernel as with clients
             kernel = {each: f"n{each}" for each in self._nodes if not self._protocols[each].is_program}
+        if node not in self._others:
             return self._nodes, {**kernel, **self._others}
-        return self._nodes, self._others
+        own = {node: self._others[node]} if self._protocols[node].is_program else {}
+        return (node, *self._nodes), {**kernel, **own}

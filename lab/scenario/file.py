@@ -260,7 +260,8 @@ class Scenario(Struct, frozen=True):
         if self.wanted == Wanted():
             return ()
         protocol = load_protocol(self.protocol)
-        return roles_of(self.wanted, protocol, self.nodes, self.timing, self.ends_us, as_key)
+        folder = Path(self.path).parent
+        return roles_of(self.wanted, protocol, self.nodes, self.timing, self.ends_us, as_key, folder)
 
     @property
     def lines(self) -> list[Statement]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.analysis.elections import agreed_coordinator
+from lab.properties.registry import has_programs
 from lab.protocols.clients import Client
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
@@ -95,7 +96,7 @@ def make_scenario(source: ScenarioSource, shrink: bool, on_progress: Callable[[s
     """
     with contextlib.closing(open_recording(source.recording)) as lines:
         protocol = recorded_protocols(lines.header, source.target or None)
-        if protocol.is_program:
+        if has_programs(lines.header):
             raise UnsuitableRecordingError(
                 f"{source.recording} is a run of programs, which cannot be executed again to compare outcomes; "
                 "write a scenario by hand, with the program in its head: lab guide programs"

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from lab import __version__
 from lab.kernel import Protocol, Timing
-from lab.protocols import Algorithm, source_of
+from lab.protocols import Algorithm, Program, source_of
 from lab.recording.records import FORMAT, ExerciseAttempt, Header, Link, MemberRole, ProtocolInfo, Role, names_in
 from lab.recording.writer import Writer
 from lab.script.director import Director
@@ -156,6 +156,8 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
     alone.
     """
     members = member_roles(config)
+    if config.world == "simulated" and any(role.protocol == Program.name for role in config.roles):
+        require_simulable(Program)
     live = config.world == "live"
     return Header(
         FORMAT,
