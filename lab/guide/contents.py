@@ -73,7 +73,7 @@ SECTIONS = (
     Section(
         "build",
         "Build: your own protocol, and the laboratory itself",
-        *("your-own-protocol", "raft", "programs", "workloads", "histories", "scenarios", "checking", "library"),
+        *("your-own-protocol", "raft", "programs", "roles", "workloads", "histories", "scenarios", "checking", "library"),
         *("testing", "figures", "mutation", "survivors", "ci", "sandbox", "architecture"),
     ),
     Section(

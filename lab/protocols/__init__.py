@@ -59,7 +59,6 @@ __all__ = [
     "files_in",
     "files_of",
     "find_protocol",
-    "installed",
     "source_of",
     "stacked",
 ]

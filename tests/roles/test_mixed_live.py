@@ -50,7 +50,7 @@ def test_two_versions_elect_together(tmp_path: Path) -> None:
     assert branch.elections[-1].coordinator == 3
 
 
-def test_a_program_beside_nodes_in_python(tmp_path: Path) -> None:
+def test_a_program_among_nodes_in_python(tmp_path: Path) -> None:
     """It reads their requests as those of clients, and they read its answers."""
     program = _executable(tmp_path, "follower")
     path = tmp_path / "run.jsonl"
