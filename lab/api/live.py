@@ -2,11 +2,11 @@
 
 import secrets
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from lab.api.run import ClusterArguments, Protocol, Run, Time, lines_of, us_of
@@ -16,13 +16,13 @@ from lab.recording.snapshot import Snapshot
 from lab.recording.timeline import Timeline
 from lab.script.parse import parse
 from lab.script.predicates import Suspicions
-from lab.script.scope import CommandError, Scope
+from lab.script.scope import CommandError, NodeNames
 from lab.script.statements import Expectation
 from lab.text import UserError
 from lab.units import format_us
 from lab.worlds.launch import FeedClient, HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig, new_run_name
-from lab.worlds.loading.roles import Wanted, ids_in
+from lab.worlds.loading.roles import Wanted
 from lab.worlds.loading.settings import usual_link
 from lab.worlds.run import CommandOutcome
 
@@ -116,9 +116,9 @@ class LiveCluster:
         return self._run
 
     def _explain(self, line: str, found: Expected) -> str:
-        expectation = parse(line).command
-        assert isinstance(expectation, Expectation)
         with closing(open_recording(self._path)) as store:
+            expectation = parse(line, names=NodeNames.of(store.header)).command
+            assert isinstance(expectation, Expectation)
             return expectation.explain_unmet("", Timeline(store).at(len(store) - 1), Suspicions())
 
     def _failure(self) -> HostFailedError:
@@ -151,6 +151,7 @@ def live(
     clients: int | None = None,
     rate: int = 5,
     services: Sequence[str] = (),
+    role: Mapping[str, Protocol] = MappingProxyType({}),
 ) -> LiveCluster:
     """Start a cluster of real processes, which takes commands; use it in a ``with`` block.
 
@@ -161,11 +162,11 @@ def live(
     Raises TargetError for an unknown protocol, UserError for wrong settings, CommandError for a wrong script,
     HostFailedError if the host does not start.
     """
-    arguments = ClusterArguments(protocol, nodes, t, parameters, latency, jitter)
+    arguments = ClusterArguments(protocol, nodes, t, parameters, latency, jitter, role)
     if not 1 <= len(arguments.ids) <= _MOST_NODES:
         raise UserError(f"nodes={nodes!r}: a live run allows 1 to {_MOST_NODES} nodes; simulate allows more")
     roles = arguments.roles(Wanted(workload, clients, rate, tuple(services)), None)
-    lines = lines_of(script, Scope(arguments.protocol, arguments.ids, arguments.parameters, ids_in(roles)))
+    lines = lines_of(script, arguments.scope(roles))
     folder = TemporaryDirectory(prefix="lab-") if record is None else None
     path = Path("run.jsonl" if record is None else record)
     config = RunConfig(
@@ -179,5 +180,6 @@ def live(
         str(path.absolute() if folder is None else Path(folder.name, path)),
         script="\n".join(lines),
         roles=roles,
+        members=arguments.members,
     )
     return LiveCluster(config, arguments.own_target, folder)

@@ -10,9 +10,10 @@ import inspect
 import io
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -31,18 +32,19 @@ from lab.properties.verdicts import Verdict, Violation
 from lab.properties.witness import ExplanationLine, explain_violation
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.recording.reader import FileRecords, open_recording
-from lab.recording.records import Commanded, Header, Record, Role
+from lab.recording.records import Commanded, Header, Record, Role, names_in
 from lab.recording.snapshot import Snapshot
 from lab.recording.timeline import Timeline
 from lab.script.parse import parse
-from lab.script.scope import CommandError, Scope
+from lab.script.scope import CommandError, Scope, scope_of
 from lab.table_files import ColumnType, Table, arrow_table
 from lab.units import parse_us
 from lab.worlds.campaign.schedule import draw, fault_kinds, plan_of
 from lab.worlds.loading.config import RunConfig, branch_config
-from lab.worlds.loading.roles import Wanted, ids_in, roles_of
+from lab.worlds.loading.members import members_in, protocols_of
+from lab.worlds.loading.roles import Wanted, roles_of
 from lab.worlds.loading.settings import Settings, parameters_of, usual_link
-from lab.worlds.loading.targets import absolute_target, load_protocol, recorded_protocol
+from lab.worlds.loading.targets import absolute_target, load_protocol, recorded_protocols
 from lab.worlds.simulated.execution import run_to_end
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ class Run:
     def __repr__(self) -> str:
         header, end_us = self.header, self.at_us
         words = ", ".join(f"{verdict.assertion} {verdict.word}" for verdict in self.verdicts)
-        return f"<Run of {header.protocol.title}, {len(header.nodes)} nodes, {end_us / 1e6:g} s: {words}>"
+        return f"<Run of {header.title}, {len(header.nodes)} nodes, {end_us / 1e6:g} s: {words}>"
 
     # what happened
 
@@ -224,8 +226,10 @@ class Run:
         record = self._timeline.record_at(us_of(at))
         header, target = self.header, self._target
         end_us = us_of(at) + us_of(for_)
-        protocol = recorded_protocol(header.protocol, target)
-        lines = lines_of(script, Scope(protocol, header.nodes, header.protocol.parameters))
+        recorded_protocols(header, target)
+        scope = scope_of(header)
+        assert scope is not None  # its protocol is loaded
+        lines = lines_of(script, scope)
 
         def config_in(folder: Path) -> RunConfig:
             recording = str(folder / _RECORDING)
@@ -265,7 +269,8 @@ def load(path: str | Path, protocol: Protocol | None = None) -> Run:
     """
     target = None if protocol is None else target_of(protocol)
     if target is not None:
-        load_protocol(target)  # its properties are judged, too
+        for each in target.split(","):
+            load_protocol(each)  # its properties are judged, too
     return Run(Path(path), target)
 
 
@@ -285,6 +290,7 @@ def simulate(
     clients: int | None = None,
     rate: int = 5,
     services: Sequence[str] = (),
+    role: Mapping[str, Protocol] = MappingProxyType({}),
 ) -> Run:
     """Simulate a run in virtual time: the same arguments give the same bytes.
 
@@ -293,15 +299,15 @@ def simulate(
     seed. ``t`` is the bound T for a request and its answer; a message takes ``latency`` plus or minus ``jitter``,
     by default Tm/4 and Tm/8. ``parameters`` are those of the protocol, as ``--set`` of ``lab run`` has them.
     ``clients`` call the operations of a ``workload``, each ``rate`` times a second; ``services`` run outside the
-    cluster.
+    cluster. ``role`` gives nodes of the cluster another protocol (``{"4,5": "ring"}``), which breaks assumption 1.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, CommandError for a wrong script.
     """
-    cluster = ClusterArguments(protocol, nodes, t, parameters, latency, jitter)
+    cluster = ClusterArguments(protocol, nodes, t, parameters, latency, jitter, role)
     found, timing, ids, values = cluster.protocol, cluster.timing, cluster.ids, cluster.parameters
     settings, end_us = cluster.settings, us_of(for_)
     roles = cluster.roles(Wanted(workload, clients, rate, tuple(services)), end_us)
-    text = "\n".join(lines_of(script, Scope(found, ids, values, ids_in(roles))))
+    text = "\n".join(lines_of(script, cluster.scope(roles)))
     drawn: tuple[str, ...] = ()
     if faults:
         kinds = fault_kinds(faults, settings.written)
@@ -327,6 +333,7 @@ def simulate(
             speed=None,
             script=text,
             roles=roles,
+            members=cluster.members,
         )
 
     return _simulated(config_in, end_us, cluster.own_target)
@@ -344,7 +351,7 @@ class Arguments(Settings, frozen=True, kw_only=True):
 class ClusterArguments:
     """A cluster, as arguments of a function describe it: protocol, nodes, timing, links, parameters.
 
-    ``own_target`` names the protocol if it is the user's own. Raises TargetError and UserError.
+    ``members`` are the nodes with another protocol. Raises TargetError and UserError.
     """
 
     def __init__(
@@ -355,6 +362,7 @@ class ClusterArguments:
         parameters: dict[str, Any] | None = None,
         latency: str | None = None,
         jitter: str | None = None,
+        role: Mapping[str, Protocol] = MappingProxyType({}),
     ) -> None:
         given = [f"{name}={value}" for name, value in (parameters or {}).items()]
         ids_text = str(nodes) if isinstance(nodes, int) else ",".join(map(str, nodes))
@@ -362,11 +370,22 @@ class ClusterArguments:
             protocol=target_of(protocol), nodes=ids_text, t=t, set_=given, latency=latency, jitter=jitter
         )
         self.protocol = load_protocol(self.settings.target)
-        self.own_target = None if self.settings.target in (*PROTOCOLS, *TASKS) else self.settings.target
         self.timing = self.settings.timing()
         self.ids = tuple(self.settings.node_ids())
         self.link = self.settings.link()
         self.parameters = parameters_of(self.protocol, given, self.settings.written)
+        texts = [f"{nodes}={target_of(each)}" for nodes, each in role.items()]
+        self.members = members_in(texts, self.protocol, self.ids, self.parameters, self.settings.written)
+
+    @property
+    def own_target(self) -> str | None:
+        """The targets of the protocols that are not built in, with commas between them; None if all are."""
+        targets = (self.settings.target, *(member.target for member in self.members))
+        return ",".join(each for each in targets if each not in (*PROTOCOLS, *TASKS)) or None
+
+    def scope(self, roles: tuple[Role, ...]) -> Scope:
+        """Return the names in the run, which has these roles too."""
+        return Scope(self.protocol, self.ids, self.parameters, names_in(roles), protocols_of(self.members))
 
     def roles(self, wanted: Wanted, end_us: int | None) -> tuple[Role, ...]:
         """Return the clients and services. Raises UserError for wrong ones."""
@@ -424,7 +443,7 @@ def lines_of(script: str | Sequence[str], scope: Scope) -> tuple[str, ...]:
     lines = [line for line in (script.splitlines() if isinstance(script, str) else script) if line.strip()]
     for line in lines:
         try:
-            parse(line, scope.protocol).check(scope)
+            parse(line, scope.protocol, scope.names).check(scope)
         except CommandError as error:
             raise CommandError(f"{line.strip()!r}: {error}") from None
     return tuple(lines)

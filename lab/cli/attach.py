@@ -1,6 +1,7 @@
 """``lab attach`` and ``lab ctl``: watch and control active runs."""
 
 import contextlib
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Struct
@@ -11,13 +12,14 @@ from lab.cli.documents import Document, Json, print_json
 from lab.cli.program import app
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, require_terminal
 from lab.output import print_error, print_line
+from lab.recording.reader import NotARecordingError, open_recording
 from lab.script.parse import parse
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.scope import CommandError
+from lab.script.scope import CommandError, NodeNames
 from lab.script.verbs import VERBS, bare_commands
 from lab.script.vocabulary import described_counts, described_states
 from lab.tui.terminal.guard import run_guarded
-from lab.worlds.host.runs import find_run, list_runs
+from lab.worlds.host.runs import NoSuchRunError, find_run, list_runs
 from lab.worlds.launch import FeedClient
 
 
@@ -100,7 +102,7 @@ def ctl(
     name, commands = (words[0], words[1:]) if named else (None, words)
     for command in commands:
         try:
-            parse(command)
+            _check(command, name)
         except CommandError as error:
             raise UsageError(_likely_mistake(words) or f"{command!r}: {error}") from None
     info = find_run(name)
@@ -123,6 +125,26 @@ def ctl(
     if json:
         print_json(CtlDocument(info.run, tuple(replies)))
     return status
+
+
+def _check(command: str, run: str | None) -> None:
+    """Raise CommandError if the command cannot be read, not even with the names of nodes in the run."""
+    try:
+        parse(command)
+    except CommandError:
+        names = _names_in(run)
+        if names is None:
+            raise
+        parse(command, names=names)
+
+
+def _names_in(run: str | None) -> NodeNames | None:
+    """Return the names of the nodes of an active run; None if there is no such run."""
+    try:
+        with contextlib.closing(open_recording(Path(find_run(run).recording))) as store:
+            return NodeNames.of(store.header)
+    except (NoSuchRunError, NotARecordingError):
+        return None
 
 
 def _is_command(word: str) -> bool:

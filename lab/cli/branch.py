@@ -46,7 +46,7 @@ from lab.text import sanitize
 from lab.units import format_ranges, parse_us
 from lab.worlds.loading.config import RunConfig, branch_config, new_run_name
 from lab.worlds.loading.settings import positive, seed_of
-from lab.worlds.loading.targets import absolute_target, recorded_protocol
+from lab.worlds.loading.targets import absolute_target, recorded_protocols
 from lab.worlds.loading.user_module import TargetError
 
 
@@ -115,7 +115,7 @@ def _branch_config(options: BranchOptions) -> RunConfig:
     if not options.headless:
         require_terminal("lab branch … --headless --for 6s")
     try:
-        protocol = recorded_protocol(header.protocol, options.protocol)
+        protocol = recorded_protocols(header, options.protocol)
     except TargetError as error:
         raise UsageError(f"{options.file} cannot be re-executed: {error}") from None
     checker = CommandChecker(protocol, header.nodes, header.protocol.parameters, headless=options.headless)
@@ -194,7 +194,7 @@ def _summarize_tree(tree: LineageTree) -> BranchedRecording:
     return BranchedRecording(
         str(tree.path),
         header.run,
-        header.protocol.title,
+        header.title,
         header.world,
         header.nodes,
         None if parent is None else parent.record,

@@ -47,7 +47,7 @@ from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.confinement import unavailable
 from lab.worlds.loading.roles import Wanted, named_services
 from lab.worlds.loading.settings import SettingError
-from lab.worlds.loading.targets import load_protocol, recorded_protocol
+from lab.worlds.loading.targets import load_protocol, recorded_protocols
 from lab.worlds.loading.user_module import TargetError
 from lab.worlds.run import WATCHED
 
@@ -148,7 +148,17 @@ Services = Annotated[
     Option(
         "--service",
         metavar="NAME,…",
-        help=f"Run these services, which the nodes may use: {', '.join(SERVICES)}.",
+        help=f"Run these services, which the nodes may use: {', '.join(SERVICES)}, or a program: my-kv=./my_kv.",
+    ),
+]
+
+Roles = Annotated[
+    list[str],
+    Option(
+        "--role",
+        metavar="NODES=PROTOCOL",
+        help="Let these nodes of the cluster execute another protocol: 4,5=ring, 4=my_bully.py, or a program: "
+        '"5=./my_node". Repeatable. See lab guide roles.',
     ),
 ]
 
@@ -320,15 +330,17 @@ def exit_if_workers_fail() -> Iterator[None]:
 class CommandChecker(Struct, frozen=True):
     """Checks the lines of ``--do`` and ``--script`` against a run that is simulated or live, watched or headless.
 
-    ``parameters`` are those that the run sets, ``others`` the nodes beside the cluster.
+    ``parameters`` are those that the run sets, ``others`` the names of the nodes beside the cluster,
+    ``members`` the protocols of nodes in it that execute another one.
     """
 
     protocol: type[Protocol]
     nodes: tuple[int, ...]
     parameters: dict[str, Any] = {}
-    others: tuple[int, ...] = ()
+    others: dict[int, str] = {}
     simulated: bool = True
     headless: bool = True
+    members: tuple[type[Protocol], ...] = ()
 
     def check(self, line: str, place: str = "") -> Statement:
         """Parse a line and resolve what can be resolved before the run, to find mistakes early.
@@ -336,10 +348,11 @@ class CommandChecker(Struct, frozen=True):
         ``place`` is where the line is, if not after ``--do``.
         """
         try:
-            statement = parse(line, self.protocol)
+            scope = Scope(self.protocol, self.nodes, self.parameters, self.others, self.members)
+            statement = parse(line, self.protocol, scope.names)
             if isinstance(statement.command, WorldCommand):
                 self._check_world_command(statement, in_script=bool(place))
-            statement.check(Scope(self.protocol, self.nodes, self.parameters, self.others))
+            statement.check(scope)
             if not place:
                 statement.check_interactive()
         except CommandError as error:
@@ -470,6 +483,6 @@ def load_protocol_of(file: Path, target: str) -> None:
     """Load the user's protocol of this recording, so that it has what the protocol brings. Raises UsageError."""
     with closing(open_recording(file)) as store:
         try:
-            recorded_protocol(store.header.protocol, target)
+            recorded_protocols(store.header, target)
         except TargetError as error:
             raise UsageError(f"{file}: {error}") from None

@@ -11,6 +11,7 @@ from msgspec import Struct
 from lab.analysis.delivery import LogPage
 from lab.analysis.inspection import failed_steps, failure_lines
 from lab.output import print_error
+from lab.properties.assertions import ASSUMPTIONS
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Verdict
 from lab.properties.witness import ExplanationLine, explain_violation
@@ -27,7 +28,7 @@ def describe_run(header: Header) -> str:
     """Return the protocol, settings, world, nodes and timing of a run, in one line."""
     return ", ".join(
         (
-            header.protocol.title,
+            header.title,
             *header.protocol.settings,
             header.world,
             f"nodes {format_ranges(header.nodes)}",
@@ -72,7 +73,7 @@ def summarize_recording(path: Path, store: FileRecords) -> RecordingSummary:
     return RecordingSummary(
         str(path),
         header.run,
-        header.protocol.title,
+        header.title,
         header.protocol.settings,
         header.world,
         header.nodes,
@@ -172,6 +173,10 @@ def format_verdicts(judge: Judge, store: RecordStore, has_clients: bool = False)
     lines = [_format_verdict(verdict) for verdict in judge.verdicts()]
     if not lines:
         return [] if has_clients else ["the protocol promises nothing, so nothing was judged"]
+    lines += [
+        sanitize(f"assumption {each.assumption} ({ASSUMPTIONS[each.assumption]}) does not hold: {each.why}")
+        for each in judge.lasting
+    ]
     if is_truncated(store):
         lines.append("judged up to the last record: the recording is truncated")
     return lines

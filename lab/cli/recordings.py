@@ -38,7 +38,7 @@ from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, requi
 from lab.output import print_error, print_line
 from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
-from lab.properties.registry import declared_for, runs_programs, with_promises
+from lab.properties.registry import declared_for, has_programs, with_promises
 from lab.properties.verdicts import Verdict
 from lab.properties.witness import explain_violation
 from lab.protocols import source_of
@@ -49,7 +49,7 @@ from lab.script.scope import scope_of
 from lab.tui.terminal.guard import run_guarded
 from lab.units import CountText, format_count
 from lab.worlds.loading.own_properties import check_assumptions, load_properties
-from lab.worlds.loading.targets import load_protocol, recorded_protocol
+from lab.worlds.loading.targets import load_protocol, recorded_protocols
 from lab.worlds.loading.user_module import TargetError
 from lab.worlds.watchdog import watch_steps
 
@@ -219,7 +219,7 @@ def _verify(
             progress.report(count or CountText(done, len(store), "record", ""))
 
         try:
-            protocol = recorded_protocol(store.header.protocol, target)
+            protocol = recorded_protocols(store.header, target)
             header = with_promises(store.header, properties)
             check_assumptions(declared_for(header.protocol), {})
             judge, clients = Judge(header), ClientHistory(header)
@@ -289,7 +289,7 @@ def _print_report(path: Path, header: Header, report: Report) -> None:
         remarks.append(f"{report.unknown} records of unknown kinds were skipped")
     if report.source_differs:
         remarks.append(f"the source of {header.protocol.name} differs from the recorded one")
-    if runs_programs(header.protocol):
+    if has_programs(header):
         remarks.append("what the programs did to write their lines is taken as given")
     verdict = "holds" if report.holds else f"DOES NOT HOLD ({format_count(len(report.differences), 'difference')})"
     print_line(f"{path}: {verdict}; {report.steps:,} steps re-executed" + "".join(f"; {r}" for r in remarks))

@@ -24,6 +24,7 @@ from lab.cli.options import (
     Rate,
     Record,
     RequestBound,
+    Roles,
     Sandbox,
     Services,
     Watches,
@@ -51,6 +52,7 @@ from lab.cli.terminal import (
 from lab.output import print_error, print_line, print_remark
 from lab.protocols import LENSES, PROTOCOLS, TASKS
 from lab.recording.reader import NotARecordingError, open_recording
+from lab.recording.records import names_in
 from lab.scenario.file import SUFFIX, Scenario, World, find, is_path, names, read_scenario, suggestion
 from lab.scenario.report import report_of
 from lab.scenario.run_scenario import config_of
@@ -61,8 +63,9 @@ from lab.tui.terminal.guard import run_guarded
 from lab.units import CountText, format_us
 from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
+from lab.worlds.loading.members import members_in, protocols_of
 from lab.worlds.loading.programs import lens_target, program_command
-from lab.worlds.loading.roles import ids_in, roles_of
+from lab.worlds.loading.roles import roles_of
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, target_of, usual_link
 from lab.worlds.loading.targets import UnknownNameError, absolute_target, load_protocol, sandboxed_target
 from lab.worlds.loading.user_module import TargetError
@@ -104,6 +107,7 @@ class RunOptions(Settings, frozen=True, kw_only=True):
             "invitation, raft, or a class of yours.",
         ),
     ] = None
+    role: Roles = field(default_factory=list)
     workload: Workload = None
     clients: Clients = None
     rate: Rate = None
@@ -296,7 +300,11 @@ def run_config(options: RunOptions) -> RunConfig:
     timing = options.timing()
     wanted = wanted_outside(options.workload, options.clients, options.rate, options.service, options.sandbox)
     roles = roles_of(wanted, protocol, nodes, timing, options.end_us())
-    checker = CommandChecker(protocol, nodes, parameters, ids_in(roles), options.sim, options.headless)
+    members = members_in(options.role, protocol, nodes, parameters)
+    others = protocols_of(members)
+    checker = CommandChecker(
+        protocol, nodes, parameters, names_in(roles), options.sim, options.headless, members=others
+    )
     for line in options.do:
         checker.check(line)
     script = "" if options.script is None else checker.check_script(options.script)
@@ -319,6 +327,7 @@ def run_config(options: RunOptions) -> RunConfig:
         speed,
         script=script,
         roles=roles,
+        members=members,
     )
 
 
@@ -361,7 +370,7 @@ def _scenario_hint(target: str, error: str) -> str:
 def _run_scenario(scenario: Scenario, options: RunOptions) -> int:
     """Run the scenario, report, and return the exit status."""
     of_protocols = ("nodes", "t", "tm", "tp", "latency", "jitter", "set_", "properties", "do", "script")
-    for name in (*of_protocols, "workload", "clients", "rate", "service"):
+    for name in (*of_protocols, "workload", "clients", "rate", "service", "role"):
         if getattr(options, name):
             given = as_option(name.rstrip("_"), "")
             raise UsageError(

@@ -33,6 +33,7 @@ from lab.scenario.report import ScriptChecker, report_of
 from lab.script.commands import Caption
 from lab.script.parse import parse, read_script
 from lab.script.predicates import Suspicions
+from lab.script.scope import NodeNames
 from lab.script.statements import Expectation, Statement
 from lab.tasks.analysis import Analysis, Report
 from lab.tasks.extension import analysis_of, built_in_extensions, start_analysis
@@ -133,7 +134,7 @@ def summarize(
     faults = sorted([*cluster.lifted, *cluster.faults.values()], key=lambda fault: fault.id)
     return RunDocument(
         header.world,
-        header.protocol.title,
+        header.title,
         header.protocol.settings,
         {node: _node(view) for node, view in sorted(cluster.nodes.items())},
         tuple(elections.settled),
@@ -219,7 +220,8 @@ def _lines_of(config: RunConfig) -> list[Statement]:
 
 def _script_problems(config: RunConfig, store: FileRecords) -> list[str]:
     """Return what deviates from the script, by the rules for scenarios."""
-    checker = ScriptChecker(read_script(config.script, first=config.first_line), config.end_us or 0, store.header)
+    lines = read_script(config.script, first=config.first_line, names=NodeNames.of(store.header))
+    checker = ScriptChecker(lines, config.end_us or 0, store.header)
     return [
         f"script line {finding.line}, {finding.expected}: {finding.was}" if finding.line else finding.was
         for finding in checker.findings_in(store)
@@ -302,7 +304,8 @@ class ManualCommands:
 
     def __init__(self, lines: tuple[str, ...], header: Header, cluster: ClusterState) -> None:
         self.failed: list[Step] = []
-        self._pending = [parse(line) for line in lines]
+        self._names = NodeNames.of(header)
+        self._pending = [parse(line, names=self._names) for line in lines]
         self._cluster = cluster
         self._own_from = 0 if header.parent is None else header.parent.record + 1
         self._suspicions = Suspicions()
@@ -323,7 +326,7 @@ class ManualCommands:
         if isinstance(record, Commanded) and record.refused:
             self._problems.append(f"{record.text}: {record.outcome}")
         elif isinstance(record, Expected) and not record.met:
-            expectation, why = parse(record.text).command, record.why
+            expectation, why = parse(record.text, names=self._names).command, record.why
             if isinstance(expectation, Expectation):  # else a trigger could not be evaluated
                 why = expectation.explain_unmet(why, self._cluster, self._suspicions)
             self._problems.append(f"{record.text}: {why}")

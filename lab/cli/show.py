@@ -48,7 +48,7 @@ from lab.tasks.view_frame import ViewFrame
 from lab.text import did_you_mean, sanitize
 from lab.units import format_count, format_ranges, format_us
 from lab.worlds.loading.settings import duration
-from lab.worlds.loading.targets import recorded_protocol
+from lab.worlds.loading.targets import recorded_protocols
 from lab.worlds.loading.user_module import TargetError
 
 
@@ -320,10 +320,10 @@ def _find_view(options: ShowOptions, header: Header) -> View:
     extension = extension_of(header)
     if (view := extension.view(options.view)) is not None:
         return view
-    title = sanitize(header.protocol.title, 40)
+    title = sanitize(header.title, 40)
     words = ", ".join(each.word for each in extension.views) or "none"
     try:
-        recorded_protocol(header.protocol, options.protocol)
+        recorded_protocols(header, options.protocol)
     except TargetError as error:
         raise UsageError(f"{options.file}: --view {options.view}: {error}") from None
     raise UsageError(f"{options.file}: {title} brings no view {options.view}; its views: {words}")
@@ -367,7 +367,7 @@ def _show_blocked(options: ShowOptions) -> int:
         analysis = analysis_of(extension_class_of(header))
         if not analysis.without_blocked:
             without = next(filter(None, (analysis_of(each).without_blocked for each in built_in_extensions())))
-            raise UsageError(f"{options.file}: {sanitize(header.protocol.title, 40)} {without}")
+            raise UsageError(f"{options.file}: {sanitize(header.title, 40)} {without}")
         cluster, now_us, remark = _state_at(store, at_us)
         title, lines = start_analysis(header, cluster).blocked(now_us)
         recording = summarize_recording(options.file, store)

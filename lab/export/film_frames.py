@@ -71,7 +71,7 @@ class FilmFrames:
         self.size = film.width, film.height
         self._u = film.height / _HEIGHT
         self._theme = _film_theme(THEMES[figure.theme], len(excerpt.nodes), self._u)
-        self._title = printable(figure.title or excerpt.header.protocol.title, 200)
+        self._title = printable(figure.title or excerpt.header.title, 200)
         self._subtitle = printable(figure.caption, 500)
         self.chapters = chapters_of(excerpt)
         self.top = (_PAD + 1.3 * _TITLE + (26 if self._subtitle else 0)) * self._u

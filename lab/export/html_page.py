@@ -66,7 +66,7 @@ def write_html(excerpt: Excerpt, out: TextIO) -> None:
     script = "\n".join((folder / name).read_text("utf-8") for name in _SCRIPTS)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     figure = excerpt.options.figure
-    title = printable(figure.title or excerpt.header.protocol.title, 200)
+    title = printable(figure.title or excerpt.header.title, 200)
     caption = printable(figure.caption, 2000)
     panels = _Panels(picture)
     page = Template((folder / "page.html").read_text("utf-8")).substitute(

@@ -256,7 +256,7 @@ class Picture:
         room = frame.width - 2 * frame.pad
         y = frame.pad
         shapes: list[drawsvg.DrawingElement] = []
-        title = self._figure.title or (self._excerpt.header.protocol.title if theme.described else "")
+        title = self._figure.title or (self._excerpt.header.title if theme.described else "")
         for words in wrap_to_width(printable(title, 200), 17 * k, room / 1.06) if title else []:
             y += 17 * k
             shapes.append(self._text(words, (frame.pad, y - 3 * k), theme.ink, 17 * k, bold=True))

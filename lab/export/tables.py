@@ -146,7 +146,7 @@ def tables_of(header: Header) -> dict[str, tuple[Column, ...]]:
 def check_table(name: str, header: Header) -> None:
     """Raise ExportError if a run has no table of that name."""
     if name not in (known := tables_of(header)):
-        title, near = sanitize(header.protocol.title, 40), did_you_mean(name, tuple(known))
+        title, near = sanitize(header.title, 40), did_you_mean(name, tuple(known))
         raise ExportError(f"a run of {title} has no table {name!r}{near or ': it has ' + ', '.join(known)}")
 
 
@@ -154,7 +154,7 @@ def table_of(excerpt: Excerpt) -> Table:
     """Return the table that the options name. Raises ExportError if the run has none of that name."""
     name, header = excerpt.options.table, excerpt.header
     check_table(name, header)
-    begin: Row = (sanitize(header.run), header.seed, sanitize(header.protocol.title))
+    begin: Row = (sanitize(header.run), header.seed, sanitize(header.title))
     rows = _ROWS.get(name, _counted)(excerpt)
     return Table(tables_of(header)[name], ((*begin, *row) for row in rows))
 

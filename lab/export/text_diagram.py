@@ -73,9 +73,7 @@ def write_mermaid(excerpt: Excerpt, out: TextIO) -> None:
     """Write the sequence diagram. Raises ExportError if the excerpt is too large."""
     excerpt.need_at_most(MOST_ARROWS, "a sequence diagram")
     out.write("sequenceDiagram\n")
-    out.write(
-        f"  accTitle: {_plain(excerpt.header.protocol.title)}\n  accDescr: {_plain(describe_excerpt(excerpt))}\n"
-    )
+    out.write(f"  accTitle: {_plain(excerpt.header.title)}\n  accDescr: {_plain(describe_excerpt(excerpt))}\n")
     for node in excerpt.nodes:
         out.write(f"  participant n{node} as node {node}\n")
     for line in _lines(excerpt):
@@ -153,7 +151,7 @@ class _Drawing:
         shown = dict.fromkeys(interval.shown for interval in self._excerpt.status_intervals)
         signs = [f"{self._glyphs.status.get(each, self._glyphs.dot)} {status_label(each)}" for each in shown]
         lines = [
-            printable(header.protocol.title, 60),
+            printable(header.title, 60),
             describe_excerpt(self._excerpt),
             "  ".join([*signs, f"{self._marks['lost']} lost"]),
             "",

@@ -156,7 +156,7 @@ _Event = dict[str, Any]
 def write_perfetto(excerpt: Excerpt, out: TextIO) -> None:
     """Write the trace, one event per line."""
     header = excerpt.header
-    metadata = {"run": header.run, "protocol": header.protocol.title, "world": header.world, "began": header.began}
+    metadata = {"run": header.run, "protocol": header.title, "world": header.world, "began": header.began}
     safe_metadata = {name: sanitize(text) for name, text in metadata.items()}
     out.write(f'{{"displayTimeUnit":"ms","otherData":{encode(safe_metadata).decode()},"traceEvents":[')
     between = "\n"

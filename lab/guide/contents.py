@@ -73,8 +73,8 @@ SECTIONS = (
     Section(
         "build",
         "Build: your own protocol, and the laboratory itself",
-        *("your-own-protocol", "raft", "programs", "workloads", "histories", "scenarios", "checking", "library"),
-        *("testing", "figures", "mutation", "survivors", "ci", "sandbox", "architecture"),
+        *("your-own-protocol", "raft", "programs", "roles", "workloads", "histories", "scenarios", "checking"),
+        *("library", "testing", "figures", "mutation", "survivors", "ci", "sandbox", "architecture"),
     ),
     Section(
         "reference",

@@ -15,7 +15,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import Raw, Struct, json
+from msgspec import MsgspecError, Raw, Struct, json
 
 from lab.kernel.draws import Draws, NodeRandom
 from lab.kernel.errors import DriverError, ProtocolError
@@ -43,6 +43,7 @@ _NO_CHANGES = Changes()
 _serial_of = attrgetter("serial")
 
 _NOBODY: Mapping[int, str] = MappingProxyType({})
+_NO_STRANGERS = frozenset[int]()
 
 
 @cache
@@ -76,6 +77,7 @@ def new_node(
     seed: int,
     run: object,
     outside: Mapping[int, str] = _NOBODY,
+    strangers: frozenset[int] = _NO_STRANGERS,
 ) -> SteppedNode:
     """Return a node of the protocol: of the kernel, unless the protocol is executed in another process.
 
@@ -83,7 +85,7 @@ def new_node(
     """
     node_class: Callable[..., SteppedNode] | None = protocol.node_class
     if node_class is None:
-        return Node(protocol, node, ids, timing, parameters, seed, outside)
+        return Node(protocol, node, ids, timing, parameters, seed, outside, strangers)
     return node_class(protocol, node, ids, timing, parameters, seed, run)
 
 
@@ -91,6 +93,7 @@ class Node(SteppedNode, Port):
     """One incarnation of a node, from its start to its crash.
 
     ``ids`` are this node and its peers, ``outside`` the further nodes that it can reach, with their names;
+    ``strangers`` are peers that execute another protocol, so that their messages need not be readable here.
     ``seed`` is that of their random numbers. The first input must be ``Started``. After a step with ``failed`` set
     the node has halted; further input raises DriverError.
     """
@@ -133,6 +136,7 @@ class Node(SteppedNode, Port):
         "id",
         "outside",
         "protocol",
+        "strangers",
     )
 
     def __init__(
@@ -144,9 +148,11 @@ class Node(SteppedNode, Port):
         parameters: Struct | None = None,
         seed: int = 0,
         outside: Mapping[int, str] = _NOBODY,
+        strangers: frozenset[int] = _NO_STRANGERS,
     ) -> None:
         self.id = node
         self.outside = outside
+        self.strangers = strangers
         self.handled = 0
         self._ids = frozenset((*ids, *outside))
         self.now_us = 0
@@ -428,7 +434,13 @@ class Node(SteppedNode, Port):
             self.protocol.on_other(message)
             return
         decode, handler = kind
-        payload = decode(message.body)
+        try:
+            payload = decode(message.body)
+        except MsgspecError as error:
+            if message.source not in self.strangers:
+                raise
+            self.note(f"{message.kind} of node {message.source} has another payload here: {error}")
+            return
         if message.reply_to:
             self._on_reply(message, payload)
             return

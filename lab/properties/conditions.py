@@ -36,7 +36,9 @@ _STORAGE_FAULTS = {
 
 
 class Conditions:
-    """The broken assumptions, by their numbers, in ``broken``. Times are in microseconds.
+    """The broken assumptions, by their numbers, in ``broken``; those in ``lasting`` are so throughout the run.
+
+    Times are in microseconds.
 
     ``record`` is the number of the current record, set by the caller. ``disturbed_us`` is the time of the last
     event after which the nodes may have to elect; ``is_struck`` if there was one after their start. ``wiped`` is
@@ -49,9 +51,12 @@ class Conditions:
     assumptions that do not hold now, ``met_us`` the times since which those hold that once did not.
     """
 
-    def __init__(self, timing: Timing, link: Link, settles_within_us: int) -> None:
-        self.broken: dict[int | str, Broken] = {}
-        self._history: list[tuple[int, dict[int | str, Broken]]] = [(-1, {})]
+    def __init__(
+        self, timing: Timing, link: Link, settles_within_us: int, lasting: dict[int | str, Broken] | None = None
+    ) -> None:
+        self.lasting = lasting or {}
+        self.broken: dict[int | str, Broken] = dict(self.lasting)
+        self._history: list[tuple[int, dict[int | str, Broken]]] = [(-1, self.broken)]
         self.record = 0
         self.disturbed_us = 0
         self.is_struck = False
@@ -63,7 +68,7 @@ class Conditions:
         self.forged: Broken | None = None
         self.late: Broken | None = None
         self.stall: Stall | None = None
-        self.ever_broken: frozenset[int] = frozenset()
+        self.ever_broken = frozenset(each for each in self.lasting if isinstance(each, int))
         self.failures = 0
         self.unmet: set[str] = set()
         self.met_us: dict[str, int] = {}
@@ -240,7 +245,7 @@ class Conditions:
 
     def _keep(self, wanted: Callable[[int | str], bool]) -> None:
         """Keep only these among the broken assumptions."""
-        kept = {each: broken for each, broken in self.broken.items() if wanted(each)}
+        kept = {each: broken for each, broken in self.broken.items() if each in self.lasting or wanted(each)}
         if kept != self.broken:
             self.broken = kept
             self._history.append((self.record, kept))

@@ -80,11 +80,13 @@ class Judge:
         properties = RunProperties.of(info)
         self.assertions = {each.id: each for each in (*properties.assertions, RAISES)}
         self.relies_on = properties.relies_on
+        if header.members:  # nobody promises anything of nodes of another protocol
+            self.relies_on = {name: tuple(dict.fromkeys((1, *on))) for name, on in self.relies_on.items()}
         self._tm_us = header.timing.tm_us
         self._causality = Causality(header.all_nodes)
         self._others = frozenset(header.names)
         self._clients = header.clients
-        self._conditions = Conditions(header.timing, header.link, self.within_us)
+        self._conditions = Conditions(header.timing, header.link, self.within_us, _broken_by_mix(header))
         self.broken_at = self._conditions.broken_at
         self._checkers = _Checkers(properties.assertions, header, self.within_us)
         self._assumptions = properties.assumptions
@@ -131,6 +133,11 @@ class Judge:
             for name, checker in self._checkers.by_name.items()
             if isinstance(checker, EventuallyChecker | LeadsToChecker) and checker.is_owing
         )
+
+    @property
+    def lasting(self) -> tuple[Broken, ...]:
+        """The assumptions that do not hold throughout the run."""
+        return _in_order(self._conditions.lasting)
 
     @property
     def ever_broken(self) -> frozenset[int]:
@@ -538,7 +545,7 @@ class Judge:
 
         Only what a wipe destroyed may be missed for good.
         """
-        if assertion.marked:
+        if assertion.marked or self._conditions.lasting:
             self._report(assertion.id, self._witness(violation), text)
         elif self._count(assertion.id, True):
             # only a cut can still break an assumption: all others have held for long enough
@@ -560,6 +567,11 @@ class Judge:
         """Count a violation; return whether to keep it with its witness."""
         count = self._counts[name, failure] = self._counts.get((name, failure), 0) + 1
         return count == 1 or len(self.violations) < MOST_KEPT
+
+
+def _broken_by_mix(header: Header) -> dict[int | str, Broken]:
+    """Return assumption 1 if not all nodes of the cluster execute the same protocol."""
+    return {1: Broken(1, header.title, 0)} if header.members else {}
 
 
 def _in_order(broken: dict[int | str, Broken]) -> tuple[Broken, ...]:

@@ -19,7 +19,7 @@ from lab.properties.assertions import (
 )
 from lab.properties.declarations import Assertion, Assumption, Declared
 from lab.properties.states import FieldTypes
-from lab.protocols import OWN_PROTOCOLS, Algorithm, UnknownProtocolError, find_protocol
+from lab.protocols import Algorithm, Program, installed
 from lab.recording.records import Header, ProtocolInfo
 
 _LOADED: dict[str, dict[str, Declared]] = {}
@@ -102,9 +102,12 @@ def runs_programs(info: ProtocolInfo) -> bool:
     return protocol is not None and protocol.is_program
 
 
+def has_programs(header: Header) -> bool:
+    """Return whether some nodes of a run, in the cluster or outside, stand for programs."""
+    infos = (header.protocol, *(role.protocol for role in header.members))
+    return any(map(runs_programs, infos)) or any(role.protocol == Program.name for role in header.roles)
+
+
 def installed_protocol(info: ProtocolInfo) -> type[Algorithm] | None:
     """Return the protocol of a run if this process has it: a built-in one, or one of the user's own."""
-    try:
-        return find_protocol(info.name, info.parameters)
-    except UnknownProtocolError:
-        return OWN_PROTOCOLS.get(info.name)
+    return installed(info.name, info.parameters)

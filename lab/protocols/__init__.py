@@ -103,6 +103,14 @@ def find_protocol(name: str, parameters: Mapping[str, Any] = MappingProxyType({}
         raise UnknownProtocolError(f"unknown protocol {name!r}; known: {known}") from None
 
 
+def installed(name: str, parameters: Mapping[str, Any] = MappingProxyType({})) -> type[Algorithm] | None:
+    """Return the protocol ``name`` if this process has it: a built-in one, or one of the user's own."""
+    try:
+        return find_protocol(name, parameters)
+    except UnknownProtocolError:
+        return OWN_PROTOCOLS.get(name)
+
+
 def commit_protocol(protocol: type[Algorithm]) -> type[Committing] | None:
     """Return the protocol itself or its upper layer if that is a commit protocol, otherwise None."""
     for each in (protocol, protocol.upper_protocol):

@@ -86,10 +86,15 @@ _decode_body = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Maelstrom:
-    """One side of the conversation with the program of a node: its lines, and the requests that it may answer."""
+    """One side of the conversation with the program of a node: its lines, and the requests that it may answer.
+
+    ``nodes`` are those of the cluster; ``others`` have the names of the nodes of the kernel, in it or outside, and
+    of services. A program that is a service finds its own name there.
+    """
 
     def __init__(self, node: int, nodes: tuple[int, ...], others: Mapping[int, str] = _NOBODY) -> None:
-        self.name = _name(node)
+        self.name = others.get(node, _name(node))
+        self._members = frozenset(nodes)
         self._nodes = [_name(each) for each in nodes]
         self._others = others
         self._ids = {**dict(zip(self._nodes, nodes, strict=True)), **{name: each for each, name in others.items()}}
@@ -160,11 +165,11 @@ class Maelstrom:
         if isinstance(name, int):
             name = _name(name)
         found = self._ids.get(name) if isinstance(name, str) else None
-        return None if found in self._others else found
+        return found if found in self._members else None
 
     def is_member(self, node: int) -> bool:
         """Return whether this is a node of the cluster, and no client or service."""
-        return node not in self._others
+        return node in self._members
 
 
 def body_of(message: Message) -> dict[str, Any]:

@@ -70,7 +70,8 @@ class Program(Election):
     def __init__(self, port: Port, node: int, peers: tuple[int, ...], timing: Timing, parameters: Struct) -> None:
         super().__init__(port, node, peers, timing, parameters)
         keep = object.__setattr__
-        keep(self, "_language", Maelstrom(node, tuple(sorted((node, *peers))), port.outside))
+        cluster = peers if node in port.outside else (node, *peers)  # else it is a service
+        keep(self, "_language", Maelstrom(node, tuple(sorted(cluster)), port.outside))
         keep(self, "_lines", [])
         keep(self, "_request_numbers", count(1))
 

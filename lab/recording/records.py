@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from lab.kernel import Message, Started, Step, Timing, Wait
 from lab.kernel.step import EVERY_WAIT, CommandInput, Fired, Received
 from lab.recording.snapshot import ProcessState, Snapshot, SnapshotDifference
-from lab.units import format_us
+from lab.units import format_ranges, format_us
 
 FORMAT = 2
 """The format that is written. Its steps hold what changed, and most of its keyframes a difference.
@@ -119,11 +119,24 @@ class Role(Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, Any] = {}
 
 
+class MemberRole(Struct, frozen=True):
+    """Nodes of the cluster that execute another protocol than the rest of it, which breaks assumption 1."""
+
+    nodes: tuple[int, ...]
+    protocol: ProtocolInfo
+
+
+def names_in(roles: tuple[Role, ...]) -> dict[int, str]:
+    """Return the names of all nodes that have these roles."""
+    return {node: name for role in roles for node, name in role.nodes.items()}
+
+
 class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="record"):
     """The first line: everything that a re-execution needs. ``began`` is UTC, ISO 8601.
 
-    ``nodes`` are those of the cluster; ``roles`` has further ones, the clients and services outside it. ``remark``
-    describes the purpose of the run, ``scenario`` is the text of the file that it was made from.
+    ``nodes`` are those of the cluster, which execute ``protocol``, but for those in ``members``; ``roles`` has
+    further ones, the clients and services outside the cluster. ``remark`` describes the purpose of the run,
+    ``scenario`` is the text of the file that it was made from.
     """
 
     format: int
@@ -141,11 +154,28 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="r
     scenario: str = ""
     exercise: ExerciseAttempt | None = None
     roles: tuple[Role, ...] = ()
+    members: tuple[MemberRole, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of the protocol; of a mixed cluster, those of all, each with its nodes."""
+        if not self.members:
+            return self.protocol.title
+        others = {node for role in self.members for node in role.nodes}
+        rest = tuple(node for node in self.nodes if node not in others)
+        parts = [(rest, self.protocol), *((role.nodes, role.protocol) for role in self.members)]
+        return ", ".join(
+            f"{info.title} (node{'s' if len(nodes) > 1 else ''} {format_ranges(nodes)})" for nodes, info in parts
+        )
+
+    def protocol_of(self, node: int) -> ProtocolInfo:
+        """Return the protocol of a node of the cluster."""
+        return next((role.protocol for role in self.members if node in role.nodes), self.protocol)
 
     @property
     def names(self) -> dict[int, str]:
         """The names of the nodes outside the cluster."""
-        return {node: name for role in self.roles for node, name in role.nodes.items()}
+        return names_in(self.roles)
 
     @property
     def clients(self) -> frozenset[int]:

@@ -138,7 +138,9 @@ def trace_lines(
 
 
 def _node(header: Header, node: int, protocol: type[Algorithm]) -> Node:
-    return Roster.of(header, protocol).new_kernel_node(node)
+    is_member = header.protocol_of(node) is not header.protocol
+    first = installed_protocol(header.protocol) if is_member else protocol
+    return Roster.of(header, first).new_kernel_node(node)
 
 
 def _compare(number: int, steps: StepFold, recorded: Step, node: Node, executed: Step) -> None:

@@ -30,7 +30,7 @@ from lab.recording.records import (
 from lab.recording.snapshot import Snapshot, difference_between
 from lab.recording.step_fold import StepFold
 from lab.recording.writer import Chain
-from lab.replay.roster import Roster
+from lab.replay.roster import Roster, has_other_sources
 
 _STORAGE_FAULTS: dict[str, Callable[[WriteLog, Process], AlteredStorage | None]] = {
     "unwritten": lambda storage, record: storage.unwrite(record.lost),
@@ -77,7 +77,7 @@ def reexecute(
     thousand; ``watch`` is called with every record. Raises NotARecordingError if the parameters in the header are
     not those of the protocol.
     """
-    source_differs = source != store.header.protocol.source
+    source_differs = has_other_sources(store.header, source)
     run, chain = Reexecution(store.header, protocol, source_differs), Chain(store.header)
     report = Report(0, [], source_differs, 0, store.torn)
     for number, record in enumerate(store.records()):

@@ -25,6 +25,7 @@ from lab.recording.records import SLOW_DISK, Captioned, Commanded, End, Fault, H
 from lab.script.commands import Caption, WorldCommand
 from lab.script.parse import parse
 from lab.script.predicates import And, Is, Not, Predicate
+from lab.script.scope import NodeNames
 from lab.script.statements import After, At, Every, OnMessage, OnStatus, Statement, Trigger, When
 
 T = TypeVar("T")
@@ -96,6 +97,7 @@ class CommandHistory:
         self.leaders: list[Observation[tuple[int, ...]]] = [Observation(0, 0, ())]
         self.statuses: list[Observation[tuple[int, str]]] = []
         self.messages: list[Observation[tuple[str, str, int, int]]] = []
+        self._names = NodeNames.of(header)
         self._sent: dict[tuple[int, int], Message] = {}
         self._effect = (0, -_AT_ONCE_US)
 
@@ -185,7 +187,7 @@ class CommandHistory:
         self.messages.append(Observation(number, at_us, (moment, message.kind, message.source, message.target)))
 
     def _commanded(self, record: Commanded, number: int) -> None:
-        line = parse(record.text)
+        line = parse(record.text, names=self._names)
         if record.refused or not record.changed:
             if not isinstance(line.command, WorldCommand):
                 self.idle.append(line.text)

@@ -14,21 +14,23 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.foreign_file import read_foreign_text
 from lab.kernel import Timing
 from lab.properties.assertions import RAISES
 from lab.protocols import LENSES, Algorithm
-from lab.recording.records import Link, Role
+from lab.recording.records import Link, Role, names_in
 from lab.script.commands import WorldCommand
 from lab.script.parse import numbered_lines, read_script
-from lab.script.scope import CommandError, Scope
+from lab.script.scope import CommandError, NodeNames, Scope
 from lab.script.statements import After, At, Every, ExpectViolation, Statement
 from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
+from lab.worlds.loading.members import MemberTarget, members_in, protocols_of
 from lab.worlds.loading.own_properties import load_properties
 from lab.worlds.loading.programs import lens_target, program_command
-from lab.worlds.loading.roles import Wanted, ids_in, named_services, roles_of
+from lab.worlds.loading.roles import Wanted, named_services, roles_of
 from lab.worlds.loading.settings import SettingError, Settings, parameters_of
 from lab.worlds.loading.targets import (
     absolute_target,
@@ -86,6 +88,7 @@ KEYS: dict[str, Key] = {
     "latency": Key(_TEXT, 'latency = "20ms"'),
     "jitter": Key(_TEXT, 'jitter = "10ms"'),
     "seed": Key(_NUMBER, "seed = 7"),
+    "role": Key((dict,), 'role = { "4,5" = "ring" }'),
     "workload": Key(_TEXT, 'workload = "lin-kv"'),
     "clients": Key(_NUMBER, "clients = 3"),
     "rate": Key(_NUMBER, "rate = 5"),
@@ -142,6 +145,9 @@ def as_key(name: str, value: str) -> str:
     if outer == "set" and not parameter:
         parameter, _, value = value.partition("=")
         return f"set = {{ {parameter} = {value} }}"
+    if outer == "role" and value:
+        nodes, _, target = value.partition("=")
+        return f'role = {{ "{nodes}" = "{target}" }}'
     return f'{parameter or outer} = "{value}"' if value else parameter or outer
 
 
@@ -224,8 +230,9 @@ class ScenarioError(UserError):
 class Scenario(Struct, frozen=True):
     """A scenario. ``name`` is the stem of its file, ``protocol`` a target that any process can load.
 
-    ``link`` None: the default of ``lab run``. ``wanted``: its clients and services. ``first_line`` is the number
-    of the first line of ``script`` in the file, ``text`` the whole file.
+    ``link`` None: the default of ``lab run``. ``wanted``: its clients and services, ``members``: the nodes with
+    another protocol. ``first_line`` is the number of the first line of ``script`` in the file, ``text`` the whole
+    file.
     """
 
     name: str
@@ -245,6 +252,7 @@ class Scenario(Struct, frozen=True):
     first_line: int
     text: str
     wanted: Wanted = Wanted()
+    members: tuple[MemberTarget, ...] = ()
 
     @property
     def roles(self) -> tuple[Role, ...]:
@@ -252,12 +260,14 @@ class Scenario(Struct, frozen=True):
         if self.wanted == Wanted():
             return ()
         protocol = load_protocol(self.protocol)
-        return roles_of(self.wanted, protocol, self.nodes, self.timing, self.ends_us, as_key)
+        folder = Path(self.path).parent
+        return roles_of(self.wanted, protocol, self.nodes, self.timing, self.ends_us, as_key, folder)
 
     @property
     def lines(self) -> list[Statement]:
         """The statements of the script, each with its line number in the file."""
-        return read_script(self.script, first=self.first_line)
+        names = NodeNames.among(self.nodes, names_in(self.roles))
+        return read_script(self.script, first=self.first_line, names=names)
 
 
 def read_scenario(path: Path, sandbox: bool = False) -> Scenario:
@@ -359,6 +369,8 @@ class _ScenarioReader:
             self._text,
             self._try(lambda: _wanted(values, self._sandbox)) or Wanted(),
         )
+        if protocol is not None and "role" in values:
+            found = replace(found, members=self._members(values["role"], protocol[1], found))
         self._check_script(found, None if protocol is None else protocol[1])
         return None if self.mistakes else found
 
@@ -425,11 +437,30 @@ class _ScenarioReader:
             found |= self._try(partial(parameters_of, protocol, [each], as_key)) or {}
         return found
 
+    def _members(
+        self, texts: dict[str, Any], protocol: type[Algorithm], found: Scenario
+    ) -> tuple[MemberTarget, ...]:
+        """Return the nodes with another protocol. Their programs run live only."""
+        pairs = [f"{nodes}={target}" for nodes, target in texts.items()]
+        try:
+            members = members_in(pairs, protocol, found.nodes, found.parameters, as_key, self._path.parent)
+        except SettingError as error:
+            self._wrong(self._head.mistake("role", str(error)))
+            return ()
+        if "simulated" in found.worlds and any(each.is_program for each in protocols_of(members)):
+            self._wrong(self._head.mistake("role", 'role: programs run only live: worlds = ["live"]'))
+        return members
+
     # the script
 
     def _check_script(self, found: Scenario, protocol: type[Algorithm] | None) -> None:
         can_run = protocol is not None and found.nodes and found.ends_us
-        outside = ids_in(self._try(lambda: found.roles) or ()) if can_run else ()
+        outside = names_in(self._try(lambda: found.roles) or ()) if can_run else {}
+        scope = (
+            None
+            if protocol is None
+            else Scope(protocol, found.nodes, found.parameters, outside, protocols_of(found.members))
+        )
         numbered = list(numbered_lines(found.script, found.first_line))
         if not numbered:
             self._wrong(
@@ -437,11 +468,11 @@ class _ScenarioReader:
             )
         for number, text in numbered:
             try:
-                (line,) = read_script(text, protocol, number)
+                (line,) = read_script(text, protocol, number, None if scope is None else scope.names)
                 _check_use(line, found.worlds)
                 _check_times(line, found.ends_us)
-                if protocol is not None and found.nodes:
-                    line.check(Scope(protocol, found.nodes, found.parameters, outside))
+                if scope is not None and protocol is not None and found.nodes:
+                    line.check(scope)
                     check_promise(line, protocol, found.wanted.workload)
             except CommandError as error:
                 self._wrong(_located(number, str(error), text))

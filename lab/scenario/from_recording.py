@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.analysis.elections import agreed_coordinator
+from lab.properties.registry import has_programs
 from lab.protocols.clients import Client
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
@@ -59,7 +60,7 @@ from lab.text import UserError, sanitize
 from lab.units import format_count, format_us
 from lab.worlds.loading.roles import wanted_in
 from lab.worlds.loading.settings import usual_link
-from lab.worlds.loading.targets import recorded_protocol, recorded_target
+from lab.worlds.loading.targets import recorded_protocols, recorded_targets
 
 
 class ScenarioSource(Struct, frozen=True):
@@ -94,8 +95,8 @@ def make_scenario(source: ScenarioSource, shrink: bool, on_progress: Callable[[s
     named.
     """
     with contextlib.closing(open_recording(source.recording)) as lines:
-        protocol = recorded_protocol(lines.header.protocol, source.target or None)
-        if protocol.is_program:
+        protocol = recorded_protocols(lines.header, source.target or None)
+        if has_programs(lines.header):
             raise UnsuitableRecordingError(
                 f"{source.recording} is a run of programs, which cannot be executed again to compare outcomes; "
                 "write a scenario by hand, with the program in its head: lab guide programs"
@@ -230,7 +231,7 @@ def _pair(name: str, value: str) -> str:
 
 def _run(header: Header, source: ScenarioSource, nodes: tuple[int, ...]) -> Iterator[str]:
     info, timing, link = header.protocol, header.timing, header.link
-    target = recorded_target(info, source.target)
+    target, of_members = recorded_targets(header, source.target)
     yield _pair("protocol", _seen_from(source.folder, target))
     all_there = nodes == tuple(range(1, len(nodes) + 1))
     yield _pair("nodes", str(len(nodes)) if all_there else ",".join(map(str, nodes)))
@@ -243,6 +244,11 @@ def _run(header: Header, source: ScenarioSource, nodes: tuple[int, ...]) -> Iter
         yield _pair("latency", format_us(link.latency_us))
         yield _pair("jitter", format_us(link.jitter_us))
     yield _pair("seed", str(header.seed))
+    if header.members:
+        named = (",".join(map(str, role.nodes)) for role in header.members)
+        seen = (_seen_from(source.folder, each) for each in of_members)
+        roles = (f"{quoted(one)} = {quoted(other)}" for one, other in zip(named, seen, strict=True))
+        yield f"role = {{ {', '.join(roles)} }}"
     yield from _outside(header)
     pairs = (setting.partition("=") for setting in info.settings)
     # 0s and no value stand for the default
@@ -337,9 +343,9 @@ def _title(history: CommandHistory, found: TriedDraft) -> str:
         phrases[_MOST_PHRASES:] = ["and more"]
     ending = _ending(history, given)
     if not phrases and agreed_coordinator(history.cluster.nodes) is None:
-        phrases = [f"a run of {history.header.protocol.title} without faults"]
+        phrases = [f"a run of {history.header.title} without faults"]
     elif not history.elects:
-        ending = f"in a run of {history.header.protocol.title}"
+        ending = f"in a run of {history.header.title}"
     title = ", ".join(filter(None, [*phrases, ending]))
     return sanitize(title[:1].upper() + title[1:], LONGEST_TITLE)
 
@@ -347,7 +353,7 @@ def _title(history: CommandHistory, found: TriedDraft) -> str:
 def _shows(history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraft) -> str:
     """Return the text of ``shows``: the origin of the scenario, and its outcome."""
     header, draft = history.header, found.draft
-    what = f"{header.protocol.title} with {format_count(len(draft.nodes), 'node')}"
+    what = f"{header.title} with {format_count(len(draft.nodes), 'node')}"
     many = f", with {format_count(len(draft.lines), 'command')}" if draft.lines else ""
     parts = [f"Made from a recording of a {header.world} run of {what}{many}."]
     final = history.cluster if found.trial is None or not found.is_same else found.trial.cluster

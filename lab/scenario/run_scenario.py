@@ -47,6 +47,7 @@ def config_of(scenario: Scenario, world: World, recording: Path) -> RunConfig:
         remark=scenario.title,
         scenario=scenario.text,
         roles=scenario.roles,
+        members=scenario.members,
     )
 
 

@@ -31,6 +31,7 @@ from lab.scenario.file import LONGEST_US
 from lab.scenario.report import matches_violation
 from lab.script.parse import read_script
 from lab.script.predicates import And, Compare, Is, Predicate, Suspicions
+from lab.script.scope import NodeNames
 from lab.script.statements import Expect, Expectation, ExpectViolation
 from lab.script.values import Attribute, Count, Number
 from lab.worlds.campaign.finding import fewer, shrink
@@ -74,7 +75,7 @@ def disturbed_headers(header: Header) -> list[Header]:
 def try_script(protocol: type[Protocol], header: Header, script: Sequence[str], end_us: int) -> ScriptTrial:
     """Run the script. Raises RunawayError if its messages multiply without bound."""
     log, judge = judging_log(header)
-    simulation = start_simulation(protocol, log, read_script("\n".join(script)))
+    simulation = start_simulation(protocol, log, read_script("\n".join(script), names=NodeNames.of(header)))
     simulation.run_to(end_us)
     simulation.finish()
     log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
@@ -284,7 +285,7 @@ class ScriptSearch:
         self._history = history
         self._protocol = protocol
         self._header = simulated_header(history.header)
-        self.has_roles = bool(history.header.roles)
+        self.has_roles = bool(history.header.roles or history.header.members)
         self._on_progress = on_progress
         self._tried = 0
         self._known: dict[Draft, TriedDraft] = {}

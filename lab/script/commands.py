@@ -14,7 +14,7 @@ from lab.protocols import Election
 from lab.protocols.maelstrom import kind_of
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
-from lab.script.scope import CommandError, Scope, format_link, join_words, require_node
+from lab.script.scope import CommandError, NodeNames, Scope, format_link, join_words, require_node
 from lab.text import did_you_mean, sanitize
 from lab.units import first_duplicate, format_us
 
@@ -46,8 +46,8 @@ class Nodes(Struct, frozen=True):
     def resolve(self, cluster: ClusterState) -> tuple[int, ...]:
         """Return the ids, ascending. Raises CommandError for a node that does not exist."""
         for node in self.ids:
-            require_node(node, cluster.ids)
-        ids = set(self.ids)
+            require_node(node, cluster.ids, None if cluster.header is None else NodeNames.of(cluster.header))
+        ids = set(map(int, self.ids))
         if "all" in self.words:
             ids |= cluster.nodes.keys()
         if "coordinator" in self.words:
@@ -281,7 +281,7 @@ class Partition(_Command, frozen=True):
     def rule(self, cluster: ClusterState) -> Rule:
         """Return the cut between the groups. Raises CommandError if a node is in no group, or in two."""
         sides = [frozenset(side.resolve(cluster)) for side in self.sides]
-        everyone = frozenset(cluster.nodes)
+        everyone = frozenset(cluster.nodes).union(*sides)
         if len(sides) == 1:
             sides.append(everyone - sides[0])
         if not all(sides):
@@ -396,9 +396,9 @@ class ProtocolCommandLine(_Command, frozen=True):
 
         Raises CommandError if the protocol has no such command, or refuses the arguments.
         """
-        name, protocol = self.command, scope.protocol
+        name, protocol = self.command, scope.protocol_with(self.command)
         if name not in protocol.commands:
-            known = sorted(protocol.commands)
+            known = sorted({command for each in scope.protocols for command in each.commands})
             has = f"its commands are {', '.join(known)}" if known else "it has no commands"
             shown = sanitize(name, _LONGEST_NAME)
             raise CommandError(f"{protocol.name} has no command {shown}; {has}{did_you_mean(name, known)}")

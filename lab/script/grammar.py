@@ -14,6 +14,7 @@ from lark import Lark, Token, Transformer, Tree, v_args
 from lark.exceptions import VisitError
 
 from lab.kernel.storage import NEWEST
+from lab.protocols.services import SERVICES
 from lab.script.commands import (
     FASTEST,
     MOST_STEPS,
@@ -35,7 +36,7 @@ from lab.script.commands import (
 )
 from lab.script.parser_tables import parser_of
 from lab.script.predicates import And, Compare, Is, IsTrue, LinkIs, Not, Or, Predicate, Suspects
-from lab.script.scope import CommandError
+from lab.script.scope import UNKNOWN_NODE, CommandError, NamedNode, NodeNames
 from lab.script.statements import (
     CAUSES,
     After,
@@ -67,18 +68,23 @@ _WORD = re.compile(r'"([a-z]+(?:-[a-z]+)*)"')
 _Kinds = tuple[str, ...]
 
 
-def read(text: str, start: Literal["start", "predicate", "watch"], vocabulary: Vocabulary) -> tuple[int, Any]:
+def read(
+    text: str,
+    start: Literal["start", "predicate", "watch"],
+    vocabulary: Vocabulary,
+    names: NodeNames | None,
+) -> tuple[int, Any]:
     """Parse a line, a predicate or a watch; return where the last part of its text begins, and what it says.
 
-    A line is a list: ``then`` or None, its triggers, its command. Raises CommandError and lark's
-    UnexpectedInput.
+    A line is a list: ``then`` or None, its triggers, its command. ``names`` as for ``parse``. Raises CommandError
+    and lark's UnexpectedInput.
     """
-    tree = _parser(vocabulary).parse(text, start)
+    tree = _parser(vocabulary, () if names is None else names.beyond(SERVICES)).parse(text, start)
     if _depth(tree) > _DEPTH_LIMIT:
         raise CommandError("this line is nested too deeply; shorten it, or split it into several lines")
     last: Any = tree.children[-1]
     try:
-        return last.meta.start_pos, _Build(vocabulary).transform(tree)
+        return last.meta.start_pos, _Build(vocabulary, names).transform(tree)
     except VisitError as error:
         if isinstance(error.orig_exc, ValueError | CommandError):
             raise CommandError(str(error.orig_exc)) from None
@@ -86,10 +92,11 @@ def read(text: str, start: Literal["start", "predicate", "watch"], vocabulary: V
 
 
 @functools.cache
-def _parser(vocabulary: Vocabulary) -> Lark:
+def _parser(vocabulary: Vocabulary, own_names: tuple[str, ...]) -> Lark:
     grammar = files("lab.script").joinpath("grammar.lark").read_text("utf-8")
     alone, with_words = vocabulary.commands
     words: dict[str, Iterable[str]] = {
+        "NODE_NAMES": map(re.escape, (*SERVICES, *own_names)),
         "STATE_WORDS": vocabulary.states,
         "COUNT_WORDS": COUNTS,
         "QUANTITY_WORDS": vocabulary.quantities or [_NO_MATCH],
@@ -131,21 +138,19 @@ def _whole_number(text: str) -> int:
     return int(text)
 
 
-def _node_ids(text: str) -> Iterable[int]:
-    """Return the ids that ``5`` or ``1-6`` names."""
-    first, dash, last = text.partition("-")
+def _node_ids(named: str | NamedNode) -> Iterable[int]:
+    """Return the ids that ``5``, ``1-6`` or a name stands for."""
+    if isinstance(named, NamedNode):
+        return (named,)
+    first, dash, last = named.partition("-")
     if not dash:
         return (int(first),)
     ids = range(_whole_number(first), _whole_number(last) + 1)
     if not 0 < len(ids) <= _MOST_IN_RANGE:
         raise CommandError(
-            f"{text[:40]}: a range of nodes goes up, such as 1-6, over at most {_MOST_IN_RANGE:,} nodes"
+            f"{named[:40]}: a range of nodes goes up, such as 1-6, over at most {_MOST_IN_RANGE:,} nodes"
         )
     return ids
-
-
-def _ends(source: str | None, target: str | None) -> tuple[int | None, int | None]:
-    return (None, None) if source is None or target is None else (_whole_number(source), _whole_number(target))
 
 
 def _nth(text: str | None) -> int:
@@ -187,16 +192,20 @@ def _step_count(verb: str, text: str) -> int:
 class _Build(Transformer[Token, Any]):
     """One method or class per rule; its arguments are the rule's parts, None for those that are left out.
 
-    Terminals are texts, but for percentages and quoted texts. Lark wraps the ValueError and CommandError that are
-    raised here in VisitError.
+    Terminals are texts, but for percentages, quoted texts and names of nodes. Lark wraps the ValueError and
+    CommandError that are raised here in VisitError.
     """
 
     PERCENT = staticmethod(_probability)
     STRING = staticmethod(_unquoted)
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, names: NodeNames | None) -> None:
         super().__init__()
         self._vocabulary = vocabulary
+        self._names = names
+
+    def NODE_NAME(self, name: Token) -> NamedNode:  # noqa: N802 - lark calls it by the name of the terminal
+        return NamedNode(UNKNOWN_NODE, str(name)) if self._names is None else self._names.node(str(name))
 
     def __default_token__(self, token: Token) -> str:
         return str(token)
@@ -221,14 +230,14 @@ class _Build(Transformer[Token, Any]):
         return Every(us)
 
     def on_message(
-        self, event: Any, kind: str, source: str | None, target: str | None, nth: str | None
+        self, event: Any, kind: str, source: int | None, target: int | None, nth: str | None
     ) -> OnMessage:
-        return OnMessage(event, kind, *_ends(source, target), _nth(nth))
+        return OnMessage(event, kind, source, target, _nth(nth))
 
     def before_message(
-        self, event: Any, kind: str, source: str | None, target: str | None, nth: str | None
+        self, event: Any, kind: str, source: int | None, target: int | None, nth: str | None
     ) -> BeforeMessage:
-        return BeforeMessage(event, kind, *_ends(source, target), _nth(nth))
+        return BeforeMessage(event, kind, source, target, _nth(nth))
 
     def on_store(self, who: Any, nth: str | None) -> OnStore:
         if who in ("all", "coordinator"):
@@ -248,8 +257,8 @@ class _Build(Transformer[Token, Any]):
     heal = Heal
 
     def nodes(self, *named: Any) -> Nodes:
-        words = tuple(each for each in named if each.isalpha())
-        return Nodes(tuple(node for each in named if not each.isalpha() for node in _node_ids(each)), words)
+        words: tuple[Any, ...] = tuple(each for each in named if isinstance(each, str) and each.isalpha())
+        return Nodes(tuple(node for each in named if each not in words for node in _node_ids(each)), words)
 
     def links(self, sources: Nodes, arrow: str | None, targets: Nodes | None) -> LinkSet:
         return LinkSet(sources, targets, arrow == "<->")
@@ -296,8 +305,8 @@ class _Build(Transformer[Token, Any]):
     def partition(self, *sides: Nodes) -> Partition:
         return Partition(sides)
 
-    def inject(self, source: str, target: str, kind: str, body: str | None) -> Inject:
-        return Inject(_whole_number(source), _whole_number(target), kind, body or "{}")
+    def inject(self, source: int, target: int, kind: str, body: str | None) -> Inject:
+        return Inject(source, target, kind, body or "{}")
 
     def protocol_command(self, nodes: Nodes, command: str, *words: str) -> ProtocolCommandLine:
         return ProtocolCommandLine(nodes, command, words)
@@ -338,11 +347,11 @@ class _Build(Transformer[Token, Any]):
     def choose_event(self, count: str) -> WorldCommand:
         return WorldCommand("choose", count=_step_count("choose", count))
 
-    def deliver(self, source: str, target: str, kind: str | None) -> WorldCommand:
-        return WorldCommand("deliver", source=int(source), node=int(target), kind=kind or "")
+    def deliver(self, source: int, target: int, kind: str | None) -> WorldCommand:
+        return WorldCommand("deliver", source=source, node=target, kind=kind or "")
 
-    def fire_timer(self, node: str) -> WorldCommand:
-        return WorldCommand("fire", node=int(node))
+    def fire_timer(self, node: int) -> WorldCommand:
+        return WorldCommand("fire", node=node)
 
     # expectations
 
@@ -381,11 +390,8 @@ class _Build(Transformer[Token, Any]):
             return Text(side.name) if (other.name, side.name) in self._vocabulary.words else side
         return side
 
-    def suspects(self, who: str, whom: str) -> Suspects:
-        return Suspects(_whole_number(who), _whole_number(whom))
-
-    def link_is(self, source: str, target: str) -> LinkIs:
-        return LinkIs(_whole_number(source), _whole_number(target))
+    suspects = Suspects
+    link_is = LinkIs
 
     # watches
 
@@ -407,23 +413,28 @@ class _Build(Transformer[Token, Any]):
     quantity = Quantity
 
     def who(self, who: Any) -> Who:
-        return _whole_number(who) if who.isdigit() else who
+        return _whole_number(who) if isinstance(who, str) and who.isdigit() else who
+
+    def node_id(self, node: str | NamedNode) -> int:
+        return node if isinstance(node, NamedNode) else _whole_number(node)
 
     def number(self, text: str) -> Number:
         return Number(_whole_number(text))
+
+    node_number = Number
 
     def amount(self, text: str) -> Number:
         _whole_number(text.partition(".")[0])
         return Number(Decimal(text))
 
-    def counted(self, what: str, kind: str | None, source: str | None, target: str | None) -> Count:
-        if what not in ("messages", "flying", "held") and (kind or source):
+    def counted(self, what: str, kind: str | None, source: int | None, target: int | None) -> Count:
+        if what not in ("messages", "flying", "held") and (kind or source is not None):
             raise CommandError(f"{what} takes no arguments: write {what}")
-        if what == "messages" and source:
+        if what == "messages" and source is not None:
             raise CommandError(
                 "messages takes only a kind: messages(Accept); to count on one link, write flying(3->1)"
             )
-        return Count(what, kind or "", *_ends(source, target))
+        return Count(what, kind or "", source, target)
 
     def arithmetic(self, left: Value, operator: Any, right: Value) -> Arithmetic:
         return Arithmetic(operator, left, right)

@@ -16,7 +16,7 @@ from lab.kernel import Protocol
 from lab.script.commands import WorldCommand
 from lab.script.parse_errors import explain_error
 from lab.script.predicates import Predicate
-from lab.script.scope import CommandError, Scope
+from lab.script.scope import CommandError, NodeNames, Scope
 from lab.script.statements import (
     After,
     Every,
@@ -48,12 +48,17 @@ class ScriptError(CommandError):
 # scripts
 
 
-def read_script(text: str, protocol: type[Protocol] | None = None, first: int = 1) -> list[Statement]:
-    """Return the statements of a script, numbered from ``first``. Raises ScriptError."""
+def read_script(
+    text: str, protocol: type[Protocol] | None = None, first: int = 1, names: NodeNames | None = None
+) -> list[Statement]:
+    """Return the statements of a script, numbered from ``first``. ``names`` as for ``parse``.
+
+    Raises ScriptError.
+    """
     lines = []
     for number, line in numbered_lines(text, first):
         try:
-            lines.append(replace(parse(line, protocol), line=number))
+            lines.append(replace(parse(line, protocol, names), line=number))
         except CommandError as error:
             raise ScriptError(number, str(error)) from None
     return lines
@@ -87,44 +92,52 @@ def _begins_comment(before: str, after: str) -> bool:
 # lines
 
 
-def parse(text: str, protocol: type[Protocol] | None = None) -> Statement:
+def parse(text: str, protocol: type[Protocol] | None = None, names: NodeNames | None = None) -> Statement:
     """Parse one line. Raises CommandError with the column, what was expected and an example.
 
-    The error suggests commands of ``protocol``; of all protocols if it is None.
+    The error suggests commands of ``protocol``; of all protocols if it is None. ``names`` are those of the nodes
+    of the run; without them, a name is read as one, but which node it is remains unknown.
     """
-    with _explained(text, protocol):
-        return _statement(text, vocabulary(protocol))
+    with _explained(text, protocol, names):
+        return _statement(text, vocabulary(protocol), names)
 
 
-def parse_predicate(text: str, protocol: type[Protocol] | None = None) -> Predicate:
+def parse_predicate(
+    text: str, protocol: type[Protocol] | None = None, names: NodeNames | None = None
+) -> Predicate:
     """Parse a predicate. Raises CommandError as ``parse`` does."""
-    with _explained(text, protocol, "all.coordinator == 4"):
+    with _explained(text, protocol, names, "all.coordinator == 4"):
         from lab.script.grammar import read  # noqa: PLC0415 - imports lark
 
-        predicate: Predicate = read(text, "predicate", vocabulary(protocol))[1]
+        predicate: Predicate = read(text, "predicate", vocabulary(protocol), names)[1]
         return predicate
 
 
-def parse_watch(text: str, protocol: type[Protocol] | None = None) -> Watch:
+def parse_watch(text: str, protocol: type[Protocol] | None = None, names: NodeNames | None = None) -> Watch:
     """Parse a watch. Raises CommandError as ``parse`` does."""
-    with _explained(text, protocol, "4.coordinator", is_watch=True):
+    with _explained(text, protocol, names, "4.coordinator", is_watch=True):
         from lab.script.grammar import read  # noqa: PLC0415 - imports lark
 
-        watch: Watch = read(text, "watch", vocabulary(protocol))[1]
+        watch: Watch = read(text, "watch", vocabulary(protocol), names)[1]
         return watch
 
 
 def read_watch(text: str, scope: Scope | None) -> Watch:
     """Parse a watch, and check it against a run whose protocol is known. Raises CommandError as ``parse`` does."""
-    watch = parse_watch(text, None if scope is None else scope.protocol)
-    if scope is not None:
-        watch.check(scope)
+    if scope is None:
+        return parse_watch(text)
+    watch = parse_watch(text, scope.protocol, scope.names)
+    watch.check(scope)
     return watch
 
 
 @contextlib.contextmanager
 def _explained(
-    text: str, protocol: type[Protocol] | None, example: str = "", is_watch: bool = False
+    text: str,
+    protocol: type[Protocol] | None,
+    names: NodeNames | None,
+    example: str = "",
+    is_watch: bool = False,
 ) -> Iterator[None]:
     """Explain the syntax errors in a text."""
     from lark import UnexpectedInput  # noqa: PLC0415 - a tenth of a second, needed at the first command
@@ -134,14 +147,14 @@ def _explained(
     try:
         yield
     except UnexpectedInput as error:
-        raise CommandError(explain_error(text, error, protocol, example, is_watch)) from None
+        raise CommandError(explain_error(text, error, protocol, names, example, is_watch)) from None
 
 
 @functools.lru_cache(4096)
-def _statement(text: str, words: Vocabulary) -> Statement:
+def _statement(text: str, words: Vocabulary, names: NodeNames | None) -> Statement:
     from lab.script.grammar import read  # noqa: PLC0415 - imports lark
 
-    start, (then, *triggers, command) = read(text, "start", words)
+    start, (then, *triggers, command) = read(text, "start", words, names)
     error_text = _misplaced_part(triggers, command, bool(triggers) or then is not None)
     if error_text:
         raise CommandError(error_text)

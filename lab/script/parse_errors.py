@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lab.kernel import Protocol
 from lab.properties.assertions import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS, Election
+from lab.script.scope import NodeNames
 from lab.script.statements import CAUSES
 from lab.script.verbs import VERBS, bare_commands, terminal_of
 from lab.script.vocabulary import CONSTANTS, COUNTS, describe_arguments, vocabulary
@@ -94,11 +95,13 @@ _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
 """(description, words) of each terminal; empty for those whose words depend on the protocol: ``_terminals``."""
 
 
-def _terminals(protocol: type[Protocol] | None) -> dict[str, tuple[str, tuple[str, ...]]]:
+def _terminals(protocol: type[Protocol] | None, names: NodeNames | None) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return (description, words) of all terminals; COUNTED stands for QUANTITY too."""
     words = vocabulary(protocol)
+    others = () if names is None else tuple(name for _, name in names.others)
     counts = (*COUNTS, *words.quantities)
     return _TERMINALS | {
+        "NODE_NAME": (f"a name ({', '.join(others)})", others),
         "STATE": (f"a state ({', '.join(words.states)})", words.states),
         "COUNTED": (f"a count ({', '.join(counts)})", counts),
         "FUNCTION": (f"a function ({', '.join(words.functions)})", words.functions),
@@ -190,6 +193,7 @@ def explain_error(
     text: str,
     error: "UnexpectedInput",
     protocol: type[Protocol] | None,
+    names: NodeNames | None = None,
     example: str = "",
     is_watch: bool = False,
 ) -> str:
@@ -199,10 +203,12 @@ def explain_error(
     got = text[place:].partition(" ")[0]
     parser = getattr(error, "interactive_parser", None)  # what the grammar accepts next, not the lexer
     expected: set[str] = ((parser.accepts() if parser else set()) or {"$END"}) - {"QUANTITY"}
+    if names is None or not names.others:
+        expected -= {"NODE_NAME"}
     if expected >= _AFTER_ATTRIBUTE:
         expected &= _AFTER_ATTRIBUTE | {"PLUS", "TIMES"}  # what else may follow is the end of the predicate
         expected -= {"LSQB"}
-    near = _nearest(got, expected, protocol)
+    near = _nearest(got, expected, protocol, names)
     message = f"column {place + 1}: " + (
         f"{sanitize(got, 30)!r} is not expected here" if got else "the line ends too soon"
     )
@@ -211,7 +217,7 @@ def explain_error(
     else:
         message += _reason(got, expected)
     if not (near and "_EXPECT" in expected):
-        described = _describe_expected(expected, protocol)
+        described = _describe_expected(expected, protocol, names)
         message += f"; expected {described.replace(_PREDICATE, _WATCH) if is_watch else described}"
     example = example or _example(text[:place], near, "_EXPECT" in expected)
     if protocol is not None and not issubclass(protocol, Election):
@@ -219,10 +225,10 @@ def explain_error(
     return f"{message}. For example: {example}"
 
 
-def _nearest(got: str, expected: set[str], protocol: type[Protocol] | None) -> str:
+def _nearest(got: str, expected: set[str], protocol: type[Protocol] | None, names: NodeNames | None) -> str:
     """Return the expected word most similar to what was written; empty if none is similar."""
-    known = {word.lower(): word for word in _words(expected, protocol)}
-    start = re.match(r"\w+|[^\w\s\"(]+", got)
+    known = {word.lower(): word for word in _words(expected, protocol, names)}
+    start = re.match(r"\w+(?:-[a-z]+)*|[^\w\s\"(]+", got)
     word = start[0].lower() if start else ""
     if word in vocabulary(protocol).states and "_NOT" in expected:
         return f"all {word}"
@@ -244,10 +250,10 @@ def _reason(got: str, expected: set[str]) -> str:
     return ", as a line has only one command" if got in begins and "$END" in expected else ""
 
 
-def _words(expected: set[str], protocol: type[Protocol] | None) -> list[str]:
+def _words(expected: set[str], protocol: type[Protocol] | None, names: NodeNames | None) -> list[str]:
     """Return all words that are accepted here."""
     protocols = [*PROTOCOLS.values(), *TASKS.values()] if protocol is None else [protocol]
-    terminal_texts = _terminals(protocol)
+    terminal_texts = _terminals(protocol, names)
     words: list[str] = []
     for terminal in sorted(expected):
         if terminal in ("BARE", "BARE_WITH_WORDS"):
@@ -265,17 +271,17 @@ def _word_of(terminal: str) -> str:
     return terminal[1:].lower().replace("_", "-")
 
 
-def _describe_expected(expected: set[str], protocol: type[Protocol] | None) -> str:
-    terminal_texts = _terminals(protocol)
+def _describe_expected(expected: set[str], protocol: type[Protocol] | None, names: NodeNames | None) -> str:
+    terminal_texts = _terminals(protocol, names)
     left, together = expected - {"RANGE"}, []  # a range of nodes comes where a node does
     for terminals, name in _TERMINAL_SETS:
         if terminals <= left:
             left -= _STARTS if terminals <= _STARTS else terminals
             together.append(name)
-    names = [name for terminal, (name, _) in terminal_texts.items() if terminal in left]
-    names += [f"{_word_of(terminal)!r}" for terminal in sorted(left - terminal_texts.keys())]
-    names += together
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    texts = [name for terminal, (name, _) in terminal_texts.items() if terminal in left]
+    texts += [f"{_word_of(terminal)!r}" for terminal in sorted(left - terminal_texts.keys())]
+    texts += together
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
 
 
 def _example(before: str, near: str, at_start: bool) -> str:

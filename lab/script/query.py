@@ -16,6 +16,7 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 
 from msgspec import Struct
 
@@ -26,7 +27,7 @@ from lab.recording.records import Header, Record
 from lab.script.parse import parse_predicate
 from lab.script.predicate_fold import PredicateFold
 from lab.script.predicates import And, Predicate
-from lab.script.scope import CommandError, require_node, scope_of
+from lab.script.scope import CommandError, NodeNames, Scope, require_node, scope_of
 from lab.text import did_you_mean, sanitize
 
 FIELDS: dict[str, str] = {
@@ -45,6 +46,8 @@ _WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _PARTS = re.compile(r'(-(?=["\w]))?(?:([A-Za-z]+):)?(.*)', re.DOTALL)
 _LINK = re.compile(r"(\d{1,9})->(\d{1,9})")
 _NUMBER = re.compile(r"\d{1,9}")
+_NAME = re.compile(r"[a-z]\w*(?:-[a-z]\w*)*")
+_OF_NODES = ("node", "from", "to", "link")
 _WHEN = "when"
 
 _BITS = 20
@@ -129,7 +132,7 @@ def read_query(text: str, header: Header | None = None) -> Query:
         _refuse_quote(text[end : word.start()])
         end = word.end()
         if word[0] == _WHEN:
-            predicate = parse_predicate(" " * end + text[end:], None if scope is None else scope.protocol)
+            predicate = _predicate(" " * end + text[end:], scope)
             if scope is not None:
                 predicate.check(scope)
             return Query(tuple(terms), predicate)
@@ -137,6 +140,10 @@ def read_query(text: str, header: Header | None = None) -> Query:
             terms.append(term)
     _refuse_quote(text[end:])
     return Query(tuple(terms))
+
+
+def _predicate(text: str, scope: Scope | None) -> Predicate:
+    return parse_predicate(text) if scope is None else parse_predicate(text, scope.protocol, scope.names)
 
 
 def kinds_in(header: Header) -> list[str]:
@@ -161,8 +168,14 @@ def _term(word: str, header: Header | None) -> Term:
             f"unknown field {sanitize(field, 30)}; the fields are {', '.join(FIELDS)}"
             f"; put a text with a colon in quotes{did_you_mean(field, list(FIELDS))}"
         )
+    if header is not None and field in _OF_NODES:
+        value = _NAME.sub(partial(_id_of, NodeNames.of(header)), value)
     _check(field, value, header)
     return Term(value, field, negated)
+
+
+def _id_of(names: NodeNames, name: re.Match[str]) -> str:
+    return f"{int(names.node(name[0])):d}"
 
 
 def _check(field: str, value: str, header: Header | None) -> None:
@@ -184,7 +197,7 @@ def _check(field: str, value: str, header: Header | None) -> None:
             raise CommandError(f"{_describe_mismatch(field, value)} is {what}: {FIELDS[field]}")
         for node in found.groups() or (value,):
             if header is not None:
-                require_node(int(node), header.nodes)
+                require_node(int(node), header.all_nodes, NodeNames.of(header))
 
 
 def _describe_mismatch(field: str, value: str) -> str:

@@ -213,7 +213,7 @@ class Attribute(Value, frozen=True):
 
     def check_alone(self, scope: Scope) -> None:
         scope.require_who(self.who)
-        declared = (field.name for field in scope.protocol.fields)
+        declared = (field.name for each in scope.protocols for field in each.fields)
         brought = (term.name for term in brought_by(scope.protocol).node_terms)
         known = sorted({*ATTRIBUTES, *brought, *declared})
         if self.name not in known:
@@ -371,7 +371,7 @@ def states_of(who: Who, cluster: ClusterState) -> list[NodeState]:
     """Return the states of the nodes named; ``all`` and ``any`` name the nodes that are up."""
     nodes = cluster.nodes
     if isinstance(who, int):
-        return [_hide_stale_state(nodes[who])] if who in nodes else []
+        return [_hide_stale_state(cluster.view_of(who))] if who in cluster.ids else []
     live = [view for view in nodes.values() if view.process in UP]
     if who == "coordinator":
         return [view for view in live if view.leads][-1:]

@@ -394,7 +394,7 @@ class ActionTable(Mapping[str, Action]):
                 reason = "this recording does not contain the source of its protocol"
             case _ if source.extension.view(word) is None:
                 reason = _reason_without(word)
-        return reason and reason.replace("{}", sanitize(header.protocol.title, 30))
+        return reason and reason.replace("{}", sanitize(header.title, 30))
 
     @property
     def _has_commands(self) -> bool:

@@ -30,7 +30,7 @@ from lab.replay.source_listing import Listing
 from lab.scenario.file import as_key, read_head, split_scenario
 from lab.scenario.report import ScenarioFinding, ScriptChecker
 from lab.script.parse import numbered_lines, parse
-from lab.script.scope import CommandError
+from lab.script.scope import CommandError, NodeNames
 from lab.script.statements import Statement, predecessors
 from lab.tasks.extension import extension_of
 from lab.text import sanitize
@@ -50,7 +50,8 @@ class RecordedScenario:
     A script of a newer version, or of another program, may have lines that this one does not know.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, names: NodeNames | None = None) -> None:
+        self._names = names
         head, self._script, self._first_line = split_scenario(text)
         self.head = read_head(head).values
 
@@ -68,7 +69,8 @@ class RecordedScenario:
     def statements(self) -> dict[int, Statement | None]:
         """The statement in each line that holds more than a comment; None if it is not known here."""
         return {
-            number: _statement(number, line) for number, line in numbered_lines(self._script, self._first_line)
+            number: _statement(number, line, self._names)
+            for number, line in numbered_lines(self._script, self._first_line)
         }
 
     @cached_property
@@ -94,9 +96,9 @@ class RecordedScenario:
             return None
 
 
-def _statement(number: int, line: str) -> Statement | None:
+def _statement(number: int, line: str, names: NodeNames | None) -> Statement | None:
     try:
-        return replace(parse(line), line=number)
+        return replace(parse(line, names=names), line=number)
     except CommandError:
         return None
 
@@ -131,19 +133,23 @@ class Source:
         self.marks = Marks()
         self.script_log = ScriptLog()
         self.density = Density(store)
-        self.scenario = RecordedScenario(store.header.scenario)
+        self.scenario = RecordedScenario(store.header.scenario, NodeNames.of(store.header))
         self._begin_judging()
         self.extension = extension_of(store.header)
         self.groups = GroupLog()
         self.statuses = StatusHistory(store.header.nodes)
         self.safe_fields = StoredFields()
         self.last_steps = LastSteps(store)
+        self._listings: dict[str, Listing] = {}
         self._is_judged = False
 
-    @cached_property
-    def listing(self) -> Listing:
-        """The source of its protocol."""
-        return Listing(self.store.header.protocol)
+    def listing_of(self, node: int | None) -> Listing:
+        """Return the source of the protocol of a node; None: of most nodes."""
+        header = self.store.header
+        info = header.protocol if node is None else header.protocol_of(node)
+        if info.name not in self._listings:
+            self._listings[info.name] = Listing(info)
+        return self._listings[info.name]
 
     @cached_property
     def bookmarks(self) -> Bookmarks:
@@ -410,7 +416,7 @@ class FeedSource(Source):
             text = f"{record.text}: not met{record.why and f', {record.why}'}"
         else:
             return
-        statement = _statement(0, record.text) if record.text in self._given else None
+        statement = _statement(0, record.text, None) if record.text in self._given else None
         if statement is not None and statement.waits:
             self._failures.append(text)
 

@@ -13,8 +13,7 @@ from functools import partial
 import msgspec
 
 from lab.worlds.live.node_process import start_fork_server
-from lab.worlds.loading.config import HostRefused, RunConfig, new_writer, send_reply
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.config import HostRefused, RunConfig, load_protocols, new_writer, send_reply
 from lab.worlds.loading.user_module import TargetError
 
 
@@ -24,7 +23,7 @@ def main() -> int:
     if config is None:
         return 2
     # the nodes' fork server has no event loop: fork it before this process loads one
-    fork_server = start_fork_server(config, load_protocol(config.protocol)) if config.world == "live" else None
+    fork_server = start_fork_server(config, load_protocols(config)) if config.world == "live" else None
     from lab.worlds.host.host import run_host  # noqa: PLC0415
 
     if fork_server is not None:
@@ -54,7 +53,7 @@ def _read_config() -> RunConfig | None:
     config = msgspec.json.decode(line, type=RunConfig)
     sys.stdout = sys.stderr  # standard output is for the host; a user's protocol may print
     try:
-        load_protocol(config.protocol)
+        load_protocols(config)
     except TargetError as error:
         send_reply(HostRefused(str(error)))
         return None

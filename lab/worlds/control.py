@@ -5,7 +5,6 @@ may fire triggers, and so execute further commands: see ``ActiveRun``.
 """
 
 from collections import deque
-from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,7 +30,7 @@ from lab.script.commands import (
     SlowDisk,
     WorldCommand,
 )
-from lab.script.scope import CommandError, Scope
+from lab.script.scope import CommandError, NodeNames, Scope
 from lab.script.statements import CAUSES, Expectation, ExpectationResult, Statement
 from lab.units import format_count
 from lab.worlds.run import ActiveRun, CommandOutcome
@@ -69,6 +68,7 @@ class Control:
         self._link_faults = LinkFaults(run)
         self._slow_disks = SlowDisks(run)
         self._ids_alone = ClusterState.of(run.header)
+        self._names = NodeNames.of(run.header)
 
     def resume(self, rules: dict[int, tuple[str, Rule]], slow_disks: dict[int, tuple[int, int]]) -> None:
         """Continue a run in which these faults were in force.
@@ -174,7 +174,7 @@ class Control:
         if action.is_fault:
             fault = run.next_fault()
             broken = (CAUSES[verb],) if verb in CAUSES else ()
-            text = str(replace(command, nodes=Nodes(named)))
+            text = str(replace(command, nodes=Nodes(tuple(map(self._names.name_of, named)))))
             run.record(Fault(run.now_us, fault, verb, text, named, broken, line=statement.line))
         amount = (command.count,) if verb == "unwrite" else ()
         affected = tuple(node for node in named if operation(node, *amount))
@@ -183,9 +183,9 @@ class Control:
             run.record(Fault(run.now_us, fault, verb, lifted=True))
         parts = []
         if affected:
-            parts.append(f"{_format_ids(affected)} {action.done}")
+            parts.append(f"{self._names.join(affected)} {action.done}")
         if left and not (affected and command.nodes.words):
-            parts.append(f"{_format_ids(left)}: {action.refused}" + ("" if affected else ", nothing changed"))
+            parts.append(f"{self._names.join(left)}: {action.refused}" + ("" if affected else ", nothing changed"))
         return CommandOutcome(bool(affected), "; ".join(parts), affected=affected)
 
     def _change_faults(
@@ -204,8 +204,8 @@ class Control:
 
     def _inject(self, command: Inject, statement: Statement, cluster: ClusterState) -> CommandOutcome:
         """Forge a message."""
-        run, source, target = self._run, command.source, command.target
-        body = command.encoded(Scope(run.protocol_class, cluster.nodes))
+        run, source, target = self._run, int(command.source), int(command.target)
+        body = command.encoded(Scope(run.protocol_class, cluster.nodes, others=run.header.names))
         fault = run.next_fault()
         message = Message(source, target, -fault, command.kind, body)
         broken = (CAUSES["inject"],)
@@ -214,20 +214,26 @@ class Control:
         process_state = run.process_state(target)
         run.forge(message)
         if process_state == "down":
-            return CommandOutcome(False, f"{target} is down, nothing changed")
-        later = f"; {target} takes it when it resumes" if process_state == "paused" else ""
-        return CommandOutcome(True, f"{command.kind} {source}->{target} forged{later}")
+            return CommandOutcome(False, f"{command.target} is down, nothing changed")
+        later = f"; {command.target} takes it when it resumes" if process_state == "paused" else ""
+        return CommandOutcome(True, f"{command.kind} {command.source}->{command.target} forged{later}")
 
     def _give_command(self, command: ProtocolCommandLine, cluster: ClusterState) -> CommandOutcome:
         """Return the outcome with each node's command input, to be delivered once it is recorded."""
-        run, protocol = self._run, self._run.protocol_class
-        given = command.input(Scope(protocol, cluster.nodes, run.header.protocol.parameters))
+        run, header = self._run, self._run.header
+        members = run.roster.member_protocols
+        scope = Scope(run.protocol_class, cluster.nodes, header.protocol.parameters, members=members)
+        protocol, given = scope.protocol_with(command.command), command.input(scope)
         named = command.targets(cluster, protocol)
+        for node in named:
+            if given.command not in run.roster.protocol_of(node).commands:
+                own = run.roster.protocol_of(node).name
+                raise CommandError(f"node {node} executes {own}, which has no command {given.command}")
         how = {node: run.process_state(node) for node in named}
         reached = {node: given for node in named if how[node] != "down"}
         for_leader = protocol.commands[given.command].to == "one" and issubclass(protocol, Election)
         parts = [
-            f"{_format_ids(nodes)} {became}"
+            f"{self._names.join(nodes)} {became}"
             for state, became in _GIVEN.items()
             if (nodes := [node for node in named if how[node] == state])
         ]
@@ -236,11 +242,6 @@ class Control:
         elif for_leader and not all(cluster.nodes[node].leads for node in reached):
             parts.append("this is for the elected coordinator; the log says whether it was refused")
         return CommandOutcome(bool(reached), "; ".join(parts), command_inputs=reached)
-
-
-def _format_ids(nodes: Sequence[int]) -> str:
-    """Return node ids as a command line lists them, with blanks between them."""
-    return " ".join(map(str, nodes))
 
 
 _ENDS = {
@@ -347,6 +348,7 @@ class SlowDisks:
     def __init__(self, run: ActiveRun) -> None:
         self.faults: dict[int, int] = {}
         self._run = run
+        self._names = NodeNames.of(run.header)
 
     def resume(self, slow: dict[int, tuple[int, int]]) -> None:
         """Continue a run in which these disks were slow: (fault, time) by node."""
@@ -360,14 +362,14 @@ class SlowDisks:
         ended = [node for node in named if self._end(node)]
         if not command.us:
             if not ended:
-                return CommandOutcome(False, f"the disk of {_format_ids(named)} is not slow, nothing changed")
+                return CommandOutcome(False, f"the disk of {self._names.join(named)} is not slow, nothing changed")
             return CommandOutcome(True, f"{format_count(len(ended), 'slow disk')} ended")
         # a request and its answer may both wait for a slow disk
         writes = 2 if len({*named, *self.faults}) > 1 else 1
         broken = (CAUSES["slow-disk"],) if command.us * writes > run.header.timing.tp_us else ()
         for node in named:
             number = self.faults[node] = run.next_fault()
-            text = str(replace(command, nodes=Nodes((node,))))
+            text = str(replace(command, nodes=Nodes((self._names.name_of(node),))))
             run.record(Fault(run.now_us, number, "slow-disk", text, (node,), broken, line=statement.line))
             run.slow_disk(node, command.us)
         return CommandOutcome(True, format_count(len(named), "disk"))

@@ -82,7 +82,7 @@ def test_a_dead_server_leaves_operations_without_an_outcome(run: Run, lab: Lab) 
 def test_faults_strike_clients_and_their_links(run: Run, lab: Lab) -> None:
     """A crashed client calls nothing, and its operation has no outcome; a cut link loses requests."""
     done = run("AtTheLowest", "--for", "8s", "--do", "at 2s kill 4", "--do", "at 2s cut 5->2")
-    assert {each["command"]: each["touched"] > 0 for each in done["faults"]} == {"kill 4": True, "cut 5->2": True}
+    assert {each["command"]: each["touched"] > 0 for each in done["faults"]} == {"kill c4": True, "cut 5->2": True}
     late = [each for each in _history(lab).operations if each.invoked_at_us > 2_100_000]
     assert not [each for each in late if each.process.startswith("c4")]
     assert [each for each in late if each.process.startswith("c5") and each.outcome != "ok"]

@@ -1,6 +1,8 @@
 """``lab list``, ``lab ctl`` and ``lab attach``: active runs."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +45,21 @@ def test_a_run_is_listed(lab: Lab) -> None:
                 "world": "live",
             }
         ]
+
+
+@pytest.mark.live
+def test_commands_to_nodes_by_name(lab: Lab) -> None:
+    """Of the cluster, and of a service of the user's own; a mistake is answered with the names."""
+    program = lab.folder / "store"
+    text = Path(__file__).parents[1].joinpath("programs", "store.py").read_text("utf-8")
+    program.write_text(f"#!{sys.executable}\n{text}", "utf-8")
+    program.chmod(0o755)
+    with lab.start(*LONG, "--nodes", "2", "--service", f"my-store={program}") as run:
+        run.settled(2)
+        assert lab("ctl", "kill my-store").out == "my-store killed\n"
+        assert lab("ctl", run.info.run, "pause n1").out == "1 paused\n"
+        assert "did you mean 'my-store'?" in lab("ctl", "kill my-stor").refused()
+        assert lab("ctl", "kill n7").refused() == "there is no node n7; the nodes are 1 2 my-store"
 
 
 @pytest.mark.live

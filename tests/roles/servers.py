@@ -64,7 +64,7 @@ class Pending(Payload, frozen=True):
 
 
 class Backed(Bully):
-    """Every node passes what it is asked on to the service lin-kv."""
+    """Every node passes what it is asked on to the service lin-kv, or to the program my-store."""
 
     name: ClassVar[str] = "backed"
 
@@ -85,7 +85,7 @@ class Backed(Bully):
 
     @procedure
     async def ask_store(self, pending: Pending) -> None:
-        store = next(node for node, name in self.outside.items() if name == "lin-kv")
+        store = next(node for node, name in self.outside.items() if name in ("lin-kv", "my-store"))
         answer = await self.ask(store, pending.request, within=self.timing.t_us)
         self.reply(pending.client, pending.handled, answer or Error(0))
 

@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _parse_anew() -> str:
     grammar._parser.cache_clear()
-    return str(grammar.read(LINE, "start", vocabulary()))
+    return str(grammar.read(LINE, "start", vocabulary(), None))
 
 
 def _tables(folder: Path) -> list[Path]:

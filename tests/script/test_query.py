@@ -83,7 +83,7 @@ def test_all_words_of_a_query_must_match(text: str, message: bool, status: bool)
         ("nod:3", "unknown field nod; the fields are node, from, to, link, kind, fate, what;"),
         ("nod:3", "did you mean node?"),
         ("node:9", "there is no node 9; the nodes are 1 2 3 4"),
-        ("node:four", "'four' is not expected; node is a node's number: node:3"),
+        ("node:four", "there is no node four; the nodes are 1 2 3 4"),
         ("link:2-3", "link is two nodes: link:2->3"),
         ("kind:areyouup", "did you mean AreYouUp?"),
         ("fate:time", "did you mean timed out?"),

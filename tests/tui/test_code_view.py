@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import lab
 from lab.analysis.inspection import LastStep, LastSteps
 from lab.glyphs import glyphs_for
 from lab.kernel import Fired, Step
@@ -513,3 +514,24 @@ def test_there_are_no_words_of_a_protocol_that_is_not_installed(tmp_path: Path) 
             assert not any(line.startswith(("strangers", "astray")) for line in lines)
 
         replay(test, path)
+
+
+def test_each_node_of_a_mixed_cluster_shows_its_own_source(tmp_path: Path) -> None:
+    """With the nodes that wait in it, and no others."""
+    lab.simulate("bully", 3, role={"3": "ring"}, for_="2s").save(tmp_path / "run.jsonl")
+
+    def waiting(seen: Seen) -> set[int]:
+        return {waiter.node for waiters in _view(seen)._waiting.values() for waiter in waiters}
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(20_000)
+        await seen.press("1", "c")
+        await seen.until(lambda: _rows(seen)[0].startswith(" bully.py"), "the source of node 1")
+        assert waiting(seen) == {1, 2}
+        await seen.press("3")
+        await seen.until(lambda: _rows(seen)[0].startswith(" ring.py"), "the source of node 3")
+        assert _view(seen)._listing is seen.source.listing_of(3)
+        assert waiting(seen) == {3}
+        await _until_traced(seen)
+
+    replay(test, tmp_path / "run.jsonl")

@@ -170,7 +170,7 @@ def describe_recording(digest: RecordingDigest, title: str, width: int, styles: 
     """Yield the diagram in miniature and the verdicts."""
     header = digest.header
     yield from wrap(Text(sanitize(title), styles.accent), width)
-    parts = [header.protocol.title, header.world, f"nodes {format_ranges(header.nodes)}"]
+    parts = [header.title, header.world, f"nodes {format_ranges(header.nodes)}"]
     if header.began:
         parts.append(f"began {header.began[:16].replace('T', ' ')} UTC")
     yield from wrap(Text(sanitize(", ".join(parts)), DIM), width)

@@ -162,6 +162,6 @@ def _predicate(text: str, source: Source) -> Predicate:
     scope = scope_of(source.store.header)
     if scope is None:
         return parse_predicate(text)
-    predicate = parse_predicate(text, scope.protocol)
+    predicate = parse_predicate(text, scope.protocol, scope.names)
     predicate.check(scope)
     return predicate

@@ -119,7 +119,7 @@ def unjudged_rows(header: Header, width: int) -> Iterator[Line]:
     undeclared = [each for each in BUILT_IN if each.id not in (*header.protocol.promises, RAISES.id)]
     if undeclared:
         text = ", ".join(f"{each.id} ({each.short})" for each in undeclared)
-        title = sanitize(header.protocol.title, 40)
+        title = sanitize(header.title, 40)
         for row in textwrap.wrap(f"{title} does not promise {text}; not judged", max(20, width - 4)):
             yield [(f"   {row}", DIM)]
 

@@ -16,7 +16,7 @@ from lab.properties.registry import runs_programs
 from lab.protocols import Algorithm, UnknownProtocolError, find_protocol
 from lab.protocols.departures import Quotation
 from lab.protocols.texts import transcriptions_of
-from lab.recording.reader import RecordStore
+from lab.recording.records import ProtocolInfo
 from lab.recording.snapshot import NodeState
 from lab.recording.timeline import Timeline
 from lab.replay.line_trace import TraceUnavailableError, approximate_lines, installed_protocol, trace_lines
@@ -148,10 +148,10 @@ class ExecutedLines(Struct, frozen=True):
 class ExecutionTracer:
     """Finds the executed lines of steps: an estimate at once, and later the exact lines."""
 
-    def __init__(self, store: RecordStore, listing: Listing) -> None:
-        self._store = store
-        self._listing = listing
-        self._timeline = Timeline(store)
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._store = source.store
+        self._timeline = Timeline(source.store)
         self._known: dict[int, ExecutedLines] = {}
 
     def so_far(self, found: LastStep) -> ExecutedLines:
@@ -164,7 +164,8 @@ class ExecutionTracer:
             if isinstance(node_input, Received):
                 received = message_received(self._store, found.number, node_input)
             before = () if view is None else view.waits
-            lines = approximate_lines(self._listing, step, "" if received is None else received.kind, before)
+            listing = self._source.listing_of(step.node)
+            lines = approximate_lines(listing, step, "" if received is None else received.kind, before)
             known = self._keep(ExecutedLines(found.number, step.node, lines))
         return known
 
@@ -175,7 +176,7 @@ class ExecutionTracer:
             return
         watch_steps()
         try:
-            protocol = installed_protocol(self._store.header.protocol)
+            protocol = installed_protocol(self._store.header.protocol_of(found.step.node))
             running = trace_lines(self._store, found.number, protocol)
             while True:
                 next(running)
@@ -228,19 +229,22 @@ class CodeView(RowsView):
         super().__init__("code", styles)
         self._source = source
         self._nodes_width = min(_WIDEST_NODES, len(" ".join(map(str, source.store.header.nodes))))
+        self._node: int | None = None
         self._rows: list[CodeRow] = []
         self._place_of: dict[int, int] = {}
         self._waiting: dict[int, tuple[_Waiter, ...]] = {}
+        self._known_words: dict[str, dict[int, tuple[Quotation, ...]]] = {}
         self._ran: ExecutedLines | None = None
         self._repeated: tuple[int, int] = (-1, 0)
         self._selected: int | None = None
         self._shows_ran = False
 
     def show(self, cursor: Cursor) -> None:
-        if self._is_new():
-            self._layout_source()
         found = self._step_shown(cursor)
         node = found.step.node if cursor.selected is None and found is not None else cursor.selected
+        self._node = node
+        if self._is_new(self._info.name):
+            self._layout_source()
         self._waiting, self._ran = self._waiters(cursor, node), self._ran_in(found)
         if cursor.selected != self._selected:
             self._selected, self._follow, self._shows_ran = cursor.selected, True, False
@@ -292,11 +296,17 @@ class CodeView(RowsView):
 
     @property
     def _listing(self) -> Listing:
-        return self._source.listing
+        return self._source.listing_of(self._node)
+
+    @property
+    def _info(self) -> ProtocolInfo:
+        """The protocol whose source is shown."""
+        header = self._source.store.header
+        return header.protocol if self._node is None else header.protocol_of(self._node)
 
     @cached_property
     def _tracer(self) -> ExecutionTracer:
-        return ExecutionTracer(self._source.store, self._listing)
+        return ExecutionTracer(self._source)
 
     def _layout_source(self) -> None:
         room = self.scrollable_content_region.width - self._nodes_width - _NUMBER - 3
@@ -308,6 +318,8 @@ class CodeView(RowsView):
     def _waiters(self, cursor: Cursor, selected: int | None) -> dict[int, tuple[_Waiter, ...]]:
         found: dict[int, list[_Waiter]] = {}
         for node, view in sorted(cursor.cluster.nodes.items(), key=lambda item: item[0] != selected):
+            if self._source.listing_of(node) is not self._listing:
+                continue  # it waits in another source
             for wait in view.waits:
                 line = self._listing.line_of(wait)
                 if line is not None:
@@ -403,7 +415,7 @@ class CodeView(RowsView):
 
     def _location_pieces(self, view: NodeState | None, target: int | None, now_us: int) -> Line:
         """Return the file, the function and its rules, and what the node waits for."""
-        name = self._source.store.header.protocol.file if target is None else self._listing.place_of(target)[0]
+        name = self._info.file if target is None else self._listing.place_of(target)[0]
         pieces: Line = [(f" {sanitize(name, 40)}", self._styles.accent)]
         function = None if target is None else self._listing.function_at(target)
         if function is not None:
@@ -420,26 +432,28 @@ class CodeView(RowsView):
         known = [] if function is None else [self._departures.get(name, "") for name in function.departures]
         return [[(f" {sanitize(text, 300)}", self._styles.mark("caption"))] for text in known if text]
 
-    @cached_property
+    @property
     def _departures(self) -> dict[str, str]:
-        return self._protocol.departures(self._source.store.header.protocol.parameters)
+        return self._protocol.departures(self._info.parameters)
 
-    @cached_property
+    @property
     def _words(self) -> dict[int, tuple[Quotation, ...]]:
-        return self._listing.words(transcriptions_of(self._protocol))
+        known = self._known_words.get(self._info.name)
+        if known is None:
+            known = self._known_words[self._info.name] = self._listing.words(transcriptions_of(self._protocol))
+        return known
 
-    @cached_property
+    @property
     def _protocol(self) -> type[Algorithm]:
         """The built-in protocol, which knows its texts; of others nothing is known."""
-        info = self._source.store.header.protocol
         try:
-            return find_protocol(info.name, info.parameters)
+            return find_protocol(self._info.name, self._info.parameters)
         except UnknownProtocolError:
             return Algorithm
 
-    @cached_property
+    @property
     def _is_program(self) -> bool:
-        return runs_programs(self._source.store.header.protocol)
+        return runs_programs(self._info)
 
     def _ran_pieces(self, found: LastStep | None) -> Line:
         ran, bar = self._ran, (f" {self._styles.glyphs.whole} ", self._styles.accent)

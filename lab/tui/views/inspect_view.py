@@ -312,7 +312,7 @@ class InspectView(RowsView):
             return
         found = self._inspector.of(last)
         if self._is_new(found, head, view.process, remaining_times(found, cursor.now_us), self._picked):
-            width, listing = self.scrollable_content_region.width, self._source.listing
+            width, listing = self.scrollable_content_region.width, self._source.listing_of(node)
             rows = inspection_rows(found, view, cursor.now_us, listing, self._styles, width, self._picked)
             self._put_rows(rows, [head])
 

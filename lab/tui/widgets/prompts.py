@@ -206,13 +206,14 @@ _WITHIN = (
 class RunWords(Struct, frozen=True):
     """The words of a run that complete a command.
 
-    ``fields`` are those that the protocol's nodes declare, ``kinds`` those of its messages. ``elects``: there
-    may be a coordinator.
+    ``fields`` are those that the protocol's nodes declare, ``kinds`` those of its messages. ``nodes`` are the ids
+    of the cluster, ``names`` those of the other nodes. ``elects``: there may be a coordinator.
     """
 
     fields: Sequence[str] = ()
     kinds: Sequence[str] = ()
     nodes: Sequence[int] = ()
+    names: Sequence[str] = ()
     elects: bool = True
 
     @classmethod
@@ -220,7 +221,7 @@ class RunWords(Struct, frozen=True):
         """Return the words of a recorded run."""
         scope = scope_of(header)
         fields = () if scope is None else tuple(field.name for field in scope.protocol.fields)
-        return cls(fields, tuple(sorted(kinds_in(header))), header.nodes, elects)
+        return cls(fields, tuple(kinds_in(header)), header.nodes, tuple(header.names.values()), elects)
 
 
 _MESSAGE_TRIGGER = re.compile(r"(?:^|[\s:])(?:on (?:send|deliver|drop)|before (?:send|deliver)) (?:(\w+) )?(\S*)$")
@@ -242,7 +243,7 @@ def complete(text: str, history: list[str], run: RunWords = RunWords()) -> list[
     before, space, word = text.rpartition(" ")
     if (trigger := _MESSAGE_TRIGGER.search(text)) is not None:
         kind, word = trigger.groups()
-        words = run.kinds if kind is None else _links(run.nodes)
+        words = run.kinds if kind is None else _links((*run.nodes, *run.names))
         if found := [before + space + each for each in words if _continues(each, word)]:
             return found
     starts = (*_STARTS, *(f"{expectation} " for expectation in EXPECTATIONS))
@@ -263,7 +264,7 @@ def _words(before: str, space: str, word: str, run: RunWords) -> Iterable[str]:
     within = [*_WITHIN, *described_states(), *described_counts()]
     words = [*VERBS, *own, *within] if before.endswith(":") else [*within, *VERBS, *own]
     operands = (verb.example.split()[1:] for name, verb in own.items() if name in before.split())
-    found = [*filter(str.isalpha, chain.from_iterable(operands)), *words]
+    found = [*filter(str.isalpha, chain.from_iterable(operands)), *_ends_like(word, run), *words]
     return found if run.elects else [each for each in found if not each.startswith("coordinator")]
 
 
@@ -271,7 +272,13 @@ def _continues(word: str, text: str) -> bool:
     return word.startswith(text) and word != text
 
 
-def _links(nodes: Sequence[int]) -> list[str]:
+def _ends_like(word: str, run: RunWords) -> Iterable[str]:
+    """Return the names of nodes; after an arrow, the links that go on from the end before it."""
+    source, arrow, _ = word.rpartition("->")
+    return (f"{source}{arrow}{name}" for name in run.names)
+
+
+def _links(nodes: Sequence[int | str]) -> list[str]:
     return [f"{source}->{target}" for source in nodes for target in nodes if source != target]
 
 

@@ -127,7 +127,7 @@ def title_text(
     parts += [f"timeout T {t}", format_count(len(header.nodes), "node"), *last]
     text = Text()
     text.append("lab ", "bold")
-    text.append(sanitize(header.protocol.title, 30), styles.accent)
+    text.append(sanitize(header.title, 30), styles.accent)
     text.append(dot + dot.join(parts))
     return text
 

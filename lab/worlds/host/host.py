@@ -20,7 +20,7 @@ from lab.output import print_remark
 from lab.recording.records import End
 from lab.recording.writer import Writer
 from lab.script.parse import parse
-from lab.script.scope import CommandError, Scope
+from lab.script.scope import CommandError, NodeNames, Scope
 from lab.script.statements import Statement
 from lab.worlds.feed_protocol import FeedRequest, Reply
 from lab.worlds.host.feed import Feed
@@ -107,12 +107,18 @@ class Host:
         if request.enabled_events:
             return Reply(request.id, False, False, "the next event can be chosen only in simulated runs")
         try:
-            scripted = parse(request.command, self.world.protocol_class)
+            header = self.world.header
+            scripted = parse(request.command, self.world.protocol_class, NodeNames.of(header))
             scripted.check_interactive()
             if scripted.waits and not request.withdraw:
-                header = self.world.header
                 scripted.check(
-                    Scope(self.world.protocol_class, header.nodes, header.protocol.parameters, header.names)
+                    Scope(
+                        self.world.protocol_class,
+                        header.nodes,
+                        header.protocol.parameters,
+                        header.names,
+                        self.world.roster.member_protocols,
+                    )
                 )
             verb, may = scripted.text.partition(" ")[0], self.config.may
             if may is not None and verb not in may:

@@ -19,8 +19,7 @@ from lab.worlds.json_lines import GARBAGE, Channel
 from lab.worlds.live.connections import Connection, ProgramLog
 from lab.worlds.live.live_world import LiveWorld
 from lab.worlds.live.wire import Hello
-from lab.worlds.loading.config import InitialCommands, RunConfig
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.config import InitialCommands, RunConfig, load_protocols
 
 _JOIN_TIMEOUT_S = 2.0
 _HELLO_TIMEOUT_S = 5.0
@@ -44,7 +43,7 @@ class LiveHost(Host):
         self._listening.setblocking(False)
         port: int = self._listening.getsockname()[1]
         until_us = None if config.confined is None else config.end_us
-        self.world = LiveWorld(load_protocol(config.protocol), writer, folder.storage, port, until_us)
+        self.world = LiveWorld(load_protocols(config), writer, folder.storage, port, until_us)
         begun.add_to(self.world.director)
         self._unidentified: dict[socket.socket, trio.CancelScope] = {}
         self._timer_wakeup = trio.lowlevel.ParkingLot()

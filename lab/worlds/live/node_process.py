@@ -33,7 +33,7 @@ from lab.worlds.live.program_process import become_program
 from lab.worlds.live.stable_storage import StableStorage
 from lab.worlds.live.stall_detector import StallDetector
 from lab.worlds.live.wire import COMMAND_PREFIX, SLOW_DISK_PREFIX, Hello, NodeJob, NotStarted, SlowDisk, Start
-from lab.worlds.loading.config import RunConfig
+from lab.worlds.loading.config import RunConfig, member_roles
 from lab.worlds.watchdog import watch_steps
 
 _decode_message = msgspec.json.Decoder(Message).decode
@@ -61,7 +61,9 @@ class _NodeForkServer(ForkServer[NodeJob]):
         super().__init__(host, NodeJob)
         self._config = config
         parameters = msgspec.convert(config.parameters, protocol.Parameters)
-        self._roster = Roster(protocol, parameters, config.nodes, config.timing, config.seed, config.roles)
+        self._roster = Roster(
+            protocol, parameters, config.nodes, config.timing, config.seed, config.roles, member_roles(config)
+        )
         self._prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
     def run_child(self, job: NodeJob, descriptors: Sequence[int]) -> int:

@@ -11,16 +11,18 @@ from msgspec import Struct
 
 from lab import __version__
 from lab.kernel import Protocol, Timing
-from lab.protocols import Algorithm, source_of
-from lab.recording.records import FORMAT, ExerciseAttempt, Header, Link, ProtocolInfo, Role
+from lab.protocols import Algorithm, Program, source_of
+from lab.recording.records import FORMAT, ExerciseAttempt, Header, Link, MemberRole, ProtocolInfo, Role, names_in
 from lab.recording.writer import Writer
 from lab.script.director import Director
 from lab.script.parse import parse, read_script
+from lab.script.scope import NodeNames
 from lab.script.statements import Statement
 from lab.text import UserError
 from lab.worlds.json_lines import to_line
+from lab.worlds.loading.members import MemberTarget
 from lab.worlds.loading.program_confinement import ConfinedProgram
-from lab.worlds.loading.targets import load_protocol, recorded_target
+from lab.worlds.loading.targets import load_protocol, recorded_targets
 
 _LONGEST_NAME = 16
 
@@ -39,8 +41,9 @@ class RunConfig(Struct, frozen=True):
     ``speed`` is the initial speed of a simulated run, virtual over real time; None: as fast as possible. If it is
     ``frozen``, its time stands still at first. A branch continues from record ``at`` of the recording in the file
     ``parent``. ``exercise`` is the exercise that the run is an attempt at; ``may`` are the commands, by first
-    word, that may then be given by hand (None: any). ``roles`` has the nodes outside the cluster.
-    ``confined``: the program of the nodes is a stranger's, and runs in a sandbox; such a run has an end.
+    word, that may then be given by hand (None: any). ``roles`` has the nodes outside the cluster, ``members`` those
+    in it that execute another protocol than ``protocol``. ``confined``: the program of the nodes is a stranger's, and
+    runs in a sandbox; such a run has an end.
     """
 
     run: str
@@ -66,6 +69,7 @@ class RunConfig(Struct, frozen=True):
     may: tuple[str, ...] | None = None
     roles: tuple[Role, ...] = ()
     confined: ConfinedProgram | None = None
+    members: tuple[MemberTarget, ...] = ()
 
 
 class HostReady(Struct, frozen=True, tag="ready"):
@@ -104,9 +108,10 @@ def branch_config(
     frozen: bool = False,
 ) -> RunConfig:
     """Return the configuration of a branch from record ``at`` of ``parent``; ``target``: a user's own protocol."""
+    own, of_members = recorded_targets(header, target)
     return RunConfig(
         run,
-        recorded_target(header.protocol, target),
+        own,
         header.nodes,
         header.timing,
         header.protocol.parameters,
@@ -120,6 +125,10 @@ def branch_config(
         parent=str(parent.resolve()),
         at=at,
         roles=header.roles,
+        members=tuple(
+            MemberTarget(role.nodes, each, role.protocol.parameters)
+            for role, each in zip(header.members, of_members, strict=True)
+        ),
     )
 
 
@@ -132,8 +141,9 @@ class InitialCommands(Struct, frozen=True):
     @classmethod
     def of(cls, config: RunConfig) -> "InitialCommands":
         """Parse the commands and the script. This takes a while, so do it before the clock starts."""
-        script = read_script(config.script, first=config.first_line)
-        return cls(tuple(map(parse, config.commands)), tuple(script))
+        names = NodeNames.among(config.nodes, names_in(config.roles))
+        script = read_script(config.script, first=config.first_line, names=names)
+        return cls(tuple(parse(line, names=names) for line in config.commands), tuple(script))
 
     def add_to(self, director: Director) -> None:
         """Add the commands and the script to the director, which waits for their triggers."""
@@ -148,19 +158,9 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
     A simulated run has no date and no random name, so that the bytes of its recording depend on the configuration
     alone.
     """
-    if config.world == "simulated":
-        require_simulable(protocol)
-    file, source = source_of(protocol)
-    info = ProtocolInfo(
-        protocol.name,
-        {**config.parameters, **protocol.fixed_parameters},
-        file,
-        source,
-        tuple(kind.__name__ for kind in protocol.heartbeats),
-        protocol.promises,
-        dict(protocol.relied_on(_converted(protocol, config.parameters))),
-        settling_us(protocol, config.parameters, config.timing, len(config.nodes)),
-    )
+    members = member_roles(config)
+    if config.world == "simulated" and any(role.protocol == Program.name for role in config.roles):
+        require_simulable(Program)
     live = config.world == "live"
     return Header(
         FORMAT,
@@ -168,7 +168,7 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         config.run if live else f"{protocol.name} seed {config.seed}",
         datetime.now(UTC).isoformat(timespec="seconds") if live else "",
         config.world,
-        info,
+        _info_of(config, protocol, config.parameters),
         config.nodes,
         config.timing,
         config.link,
@@ -177,6 +177,38 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         scenario=config.scenario or config.script,
         exercise=config.exercise,
         roles=config.roles,
+        members=members,
+    )
+
+
+def load_protocols(config: RunConfig) -> type[Algorithm]:
+    """Load the protocols of the cluster; return that of the nodes without a role. Raises TargetError."""
+    for member in config.members:
+        load_protocol(member.target)
+    return load_protocol(config.protocol)
+
+
+def member_roles(config: RunConfig) -> tuple[MemberRole, ...]:
+    """Return the roles of the nodes that execute another protocol, as the header has them."""
+    return tuple(
+        MemberRole(member.nodes, _info_of(config, load_protocol(member.target), member.parameters))
+        for member in config.members
+    )
+
+
+def _info_of(config: RunConfig, protocol: type[Algorithm], parameters: dict[str, Any]) -> ProtocolInfo:
+    if config.world == "simulated":
+        require_simulable(protocol)
+    file, source = source_of(protocol)
+    return ProtocolInfo(
+        protocol.name,
+        {**parameters, **protocol.fixed_parameters},
+        file,
+        source,
+        tuple(kind.__name__ for kind in protocol.heartbeats),
+        protocol.promises,
+        dict(protocol.relied_on(_converted(protocol, parameters))),
+        settling_us(protocol, parameters, config.timing, len(config.nodes)),
     )
 
 

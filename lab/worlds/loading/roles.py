@@ -1,16 +1,19 @@
 """The clients and services of a run, as the user asks for them."""
 
 import re
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from lab.kernel import Protocol, Timing
+from lab.protocols import Program
 from lab.protocols.clients import Client
 from lab.protocols.services import SERVICES
 from lab.protocols.workloads import WORKLOADS
 from lab.recording.records import Role
 from lab.text import did_you_mean
+from lab.worlds.loading.programs import program_command
 from lab.worlds.loading.settings import SettingError, Written, as_option
 
 _SETTLING_US = 15_000_000
@@ -25,7 +28,7 @@ _BEGIN_US = 1_000_000
 class Wanted(Struct, frozen=True):
     """What the user asks for: the clients of a workload, each with so many operations a second, and services.
 
-    ``clients`` None: as many as there are nodes.
+    ``clients`` None: as many as there are nodes. A service is one by name, or has a program: ``my-kv=./my_kv``.
     """
 
     workload: str | None = None
@@ -64,8 +67,8 @@ class Wanted(Struct, frozen=True):
 
 
 def named_services(text: str | None) -> tuple[str, ...]:
-    """Return the names in a list such as ``lin-kv,seq-kv``."""
-    return tuple(filter(None, (text or "").replace(" ", "").split(",")))
+    """Return the services in a list such as ``lin-kv,my-kv=./kv``."""
+    return tuple(filter(None, (each.strip() for each in (text or "").split(","))))
 
 
 def _number(name: str, text: str, most: int, written: Written) -> int:
@@ -82,23 +85,29 @@ def roles_of(
     timing: Timing,
     end_us: int | None,
     written: Written = as_option,
+    folder: Path = Path(),
 ) -> tuple[Role, ...]:
     """Return the roles beside the nodes of the cluster, whose ids are above theirs.
 
-    Raises SettingError for an unknown workload or service, or a workload that the protocol does not serve.
+    The programs of services are relative to ``folder``. Raises SettingError for an unknown workload or service,
+    or a workload that the protocol does not serve.
     """
     if wanted.workload is not None and wanted.workload not in WORKLOADS:
         raise SettingError(
             f"{written('workload', wanted.workload)}: unknown workload; known: {', '.join(WORKLOADS)}"
             f"{did_you_mean(wanted.workload, tuple(WORKLOADS))}"
         )
-    for name in wanted.services:
-        if name not in SERVICES:
+    programs: dict[str, str] = {}
+    for service in wanted.services:
+        name, is_program, command = service.partition("=")
+        if is_program:
+            programs[name] = _service_program(service, name, command, written, folder)
+        elif name not in SERVICES:
             raise SettingError(
                 f"{written('service', name)}: unknown service; known: {', '.join(SERVICES)}"
-                f"{did_you_mean(name, tuple(SERVICES))}"
+                f"{did_you_mean(name, tuple(SERVICES))}; or name a program: {written('service', 'my-kv=./my_kv')}"
             )
-    services = list(wanted.services)
+    services = [name for service in wanted.services if (name := service.partition("=")[0]) not in programs]
     roles = []
     free = max(nodes) + 1
     if wanted.workload is not None:
@@ -113,13 +122,31 @@ def roles_of(
     for name in dict.fromkeys(services):
         roles.append(Role(name, name, {free: name}))
         free += 1
+    for name, command in programs.items():
+        roles.append(Role(name, Program.name, {free: name}, {"program": command}))
+        free += 1
     return tuple(roles)
+
+
+_SERVICE_NAME = re.compile(r"[a-z]+(-[a-z][a-z0-9]*)+")
+
+
+def _service_program(service: str, name: str, command: str, written: Written, folder: Path) -> str:
+    """Return the command of a service that is a program. Raises SettingError."""
+    if _SERVICE_NAME.fullmatch(name) is None or name in SERVICES:
+        raise SettingError(
+            f"{written('service', service)}: choose another name, of small letters with a hyphen, such as my-kv"
+        )
+    return program_command(command, (), lambda _, value: written("service", f"{name}={value}"), folder)
 
 
 def wanted_in(roles: tuple[Role, ...], clients: int) -> Wanted:
     """Return what gives these roles, with another number of clients."""
     settings = next((role.parameters for role in roles if role.protocol == Client.name), None)
     services = tuple(role.protocol for role in roles if role.protocol in SERVICES)
+    services += tuple(
+        f"{role.name}={role.parameters['program']}" for role in roles if role.protocol == Program.name
+    )
     if settings is None:
         return Wanted(services=services)
     return Wanted(settings["workload"], clients, 1_000_000 // settings["every_us"], services)
@@ -138,11 +165,6 @@ def tail_us(wanted: Wanted, timing: Timing, lifted_us: int, settles_us: int) -> 
         half_us = min(lifted_us, _SETTLING_US)
         longer_us = max(half_us, 5 * settles_us // 2 - lifted_us, settles_us)
     return -(-longer_us // 1_000) * 1_000
-
-
-def ids_in(roles: tuple[Role, ...]) -> tuple[int, ...]:
-    """Return the ids of all nodes that have these roles."""
-    return tuple(node for role in roles for node in role.nodes)
 
 
 def _client_settings(

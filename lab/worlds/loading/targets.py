@@ -51,7 +51,7 @@ from lab.protocols import (
     find_protocol,
     stacked,
 )
-from lab.recording.records import ProtocolInfo
+from lab.recording.records import Header, ProtocolInfo
 from lab.text import did_you_mean
 from lab.worlds.loading.determinism import hidden_inputs
 from lab.worlds.loading.own_properties import check_assumptions, combine, declared_in, load_properties, python_file
@@ -178,6 +178,39 @@ def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]
     if found.name != (info.name if election is None else election):
         raise TargetError(f"its protocol is {election or info.name}, and --protocol {target} is {found.name}")
     return found if election is None else _stack(_task(info.name), found)
+
+
+def recorded_protocols(header: Header, target: str | None) -> type[Algorithm]:
+    """Return the protocol of a recording, after loading those of the nodes with another one. Raises TargetError.
+
+    Of a mixed cluster, ``target`` names each protocol of the user's own, with commas between them.
+    """
+    if not header.members:
+        return recorded_protocol(header.protocol, target)
+    own = _own_targets(header, target)
+    for role in header.members:
+        recorded_protocol(role.protocol, own.get(role.protocol.name))
+    return recorded_protocol(header.protocol, own.get(header.protocol.name))
+
+
+def recorded_targets(header: Header, target: str = "") -> tuple[str, tuple[str, ...]]:
+    """Return the target of what ``recorded_protocols`` returns, and those of the members."""
+    if not header.members:
+        return recorded_target(header.protocol, target), ()
+    own = _own_targets(header, target)
+    infos = (header.protocol, *(role.protocol for role in header.members))
+    first, *others = (recorded_target(info, own.get(info.name, "")) for info in infos)
+    return first, tuple(others)
+
+
+def _own_targets(header: Header, target: str | None) -> dict[str, str]:
+    """Return the targets of the user's own protocols in a mixed cluster, by the names of these protocols."""
+    own = {load_protocol(each).name: each for each in (target or "").split(",") if each}
+    names = [header.protocol.name, *(role.protocol.name for role in header.members)]
+    unused = next((name for name in own if name not in names), None)
+    if unused is not None:
+        raise TargetError(f"none of its nodes executes {unused}; its protocols are {', '.join(names)}")
+    return own
 
 
 def _recorded_class(source: str, protocol: str) -> str:

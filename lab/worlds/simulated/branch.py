@@ -37,6 +37,7 @@ from lab.recording.records import (
     End,
     Expected,
     Fault,
+    Header,
     Injected,
     Parent,
     Process,
@@ -45,11 +46,13 @@ from lab.recording.records import (
 )
 from lab.recording.writer import RecordLog, Writer
 from lab.replay.reexecution import Reexecution
+from lab.replay.roster import has_other_sources
 from lab.script.commands import LinkFault, NodeCommand, Partition, ProtocolCommandLine, Slow, SlowDisk
 from lab.script.parse import parse
-from lab.script.scope import CommandError
+from lab.script.scope import CommandError, NodeNames
 from lab.script.statements import Statement
 from lab.worlds.loading.config import NotRunnableError, RunConfig, require_simulable
+from lab.worlds.loading.members import protocols_of
 from lab.worlds.simulated.simulation import SimulatedIncarnation, Simulation
 
 _OVER = ("started", "resumed", "failed")
@@ -78,8 +81,6 @@ class Departure(Struct, frozen=True):
 class BranchPoint:
     """The state of a run after ``record``. ``feed`` it the records from the first on.
 
-    ``one_clock``: all times in the records come from one clock, as in simulation.
-
     ``arrivals`` has the messages whose time of arrival was recorded, ``later_us`` the times of the copies that
     arrive after the original. ``paused_at_us`` has the paused nodes. ``pending_faults`` are the (verb, node) not
     yet confirmed, each with its fault. ``unsent`` are the messages that the last step has still to send,
@@ -89,7 +90,7 @@ class BranchPoint:
     ``commands`` are protocol commands that nodes were given and have not taken.
     """
 
-    def __init__(self, execution: Reexecution, protocol: type[Protocol], one_clock: bool) -> None:
+    def __init__(self, execution: Reexecution, protocol: type[Protocol], header: Header) -> None:
         self.execution = execution
         self.protocol = protocol
         self.record = -1
@@ -104,7 +105,8 @@ class BranchPoint:
         self.rules: dict[int, tuple[str, Rule]] = {}
         self.slow_disks: dict[int, tuple[int, int]] = {}
         self.commands: list[tuple[int, CommandInput]] = []
-        self._one_clock = one_clock
+        self._names = NodeNames.of(header)
+        self._one_clock = header.world == "simulated"
         self._given: dict[int, list[str]] = {}
         self._last: Step | None = None
         self._sent: dict[int, tuple[Message, ...]] = {}
@@ -165,15 +167,16 @@ class BranchPoint:
 
     def complete(self) -> None:
         """Build ``rules`` and ``commands`` after the last record. Raises NotBranchableError."""
+        names = self._names
         for node, texts in self._given.items():
             for text in texts:
-                command = _read(text, "the command").command
+                command = _read(text, "the command", names).command
                 if isinstance(command, ProtocolCommandLine):
                     self.commands.append((node, CommandInput(command.command, command.words)))
         for fault in self.execution.cluster.faults.values():
             if not fault.links and fault.kind != "slow-disk":
                 continue
-            command = _read(fault.text, f"fault {fault.id} in force").command
+            command = _read(fault.text, f"fault {fault.id} in force", names).command
             if isinstance(command, SlowDisk):
                 self.slow_disks |= dict.fromkeys(fault.nodes, (fault.id, command.us))
                 continue
@@ -240,9 +243,9 @@ def _is_of_departure(routed: Routed) -> bool:
     return routed.fate in ("held", "duplicated") or routed.due_us is not None
 
 
-def _read(text: str, what: str) -> Statement:
+def _read(text: str, what: str, names: NodeNames) -> Statement:
     try:
-        return parse(text)
+        return parse(text, names=names)
     except CommandError as error:
         raise NotBranchableError(f"{what} cannot be read: {error}") from None
 
@@ -258,11 +261,9 @@ def reexecute_to(
     If the protocol's source differs from the recorded one, its steps must still be the recorded ones. ``progress``
     is called with the number of records done, every thousand. Raises NotBranchableError.
     """
-    differs = source_of(protocol)[1] != lines.header.protocol.source
+    differs = has_other_sources(lines.header, source_of(protocol)[1])
     try:
-        past = BranchPoint(
-            Reexecution(lines.header, protocol, differs), protocol, lines.header.world == "simulated"
-        )
+        past = BranchPoint(Reexecution(lines.header, protocol, differs), protocol, lines.header)
     except NotARecordingError as error:
         raise NotBranchableError(f"it cannot be re-executed: {error}") from None
     while last > 0 and isinstance(lines.record(last), End):
@@ -290,7 +291,8 @@ def open_branch(
 
     Raises OSError if the recording cannot be written, and NotBranchableError; see ``reexecute_to``.
     """
-    require_simulable(protocol)
+    for each in (protocol, *protocols_of(config.members)):
+        require_simulable(each)
     parent, recording = Path(config.parent), Path(config.recording)
     try:
         lines = open_recording(parent)
@@ -371,7 +373,7 @@ class Branch(Simulation):
 
     def _strike(self, verb: str, node: int, fault: Fault) -> None:
         if verb == "unwrite":
-            command = _read(fault.text, f"fault {fault.id}").command
+            command = _read(fault.text, f"fault {fault.id}", NodeNames.of(self.header)).command
             self.unwrite(node, command.count if isinstance(command, NodeCommand) else 1)
         else:
             getattr(self, verb)(node)

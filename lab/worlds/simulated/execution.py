@@ -12,8 +12,7 @@ from collections.abc import Callable
 from lab.recording.records import TIME_LIMIT_REACHED, End
 from lab.recording.writer import Writer
 from lab.units import format_us
-from lab.worlds.loading.config import InitialCommands, RunConfig, new_writer
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.config import InitialCommands, RunConfig, load_protocols, new_writer
 from lab.worlds.simulated.branch import open_branch
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
@@ -59,7 +58,7 @@ def build(config: RunConfig, progress: Callable[[int], None] = lambda done: None
     ``progress`` is called with the number of records of a branch's parent re-executed so far. Steps of this
     process are watched from now on.
     """
-    protocol = load_protocol(config.protocol)
+    protocol = load_protocols(config)
     watch_steps()
     writer: Writer
     simulation: Simulation
