@@ -41,9 +41,9 @@ class RunConfig(Struct, frozen=True):
     ``speed`` is the initial speed of a simulated run, virtual over real time; None: as fast as possible. If it is
     ``frozen``, its time stands still at first. A branch continues from record ``at`` of the recording in the file
     ``parent``. ``exercise`` is the exercise that the run is an attempt at; ``may`` are the commands, by first
-    word, that may then be given by hand (None: any). ``roles`` has the nodes outside the cluster, ``members`` those
-    in it that execute another protocol than ``protocol``. ``confined``: the program of the nodes is a stranger's, and
-    runs in a sandbox; such a run has an end.
+    word, that may then be given by hand (None: any). ``roles`` has the nodes outside the cluster, ``members``
+    those in it that execute another protocol than ``protocol``. ``confined``: the program of the nodes is a
+    stranger's, and runs in a sandbox; such a run has an end.
     """
 
     run: str
