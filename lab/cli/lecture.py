@@ -151,6 +151,7 @@ def _print_step(lecture: Lecture, step: Step) -> None:
         facts.append(("asks", step.question.text))
         facts += (("", option) for option in step.question.options)
         facts.append(("answer", step.question.answer))
+        facts.append(("explains", step.question.explanation))
     for name, text in facts:
         print_line(f"    {name:8} {' '.join(text.split())}")
     if facts:
@@ -296,15 +297,15 @@ def rehearse(
         raise UsageError(f"--step {step}: this lecture has the steps 1 to {len(lecture.steps)}")
     require_terminal("lab lecture show NAME")
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
-        recorded = _record(lecture, Path(folder))
+        recorded = simulate_runs(lecture, Path(folder))
         if recorded is None:
             return EXIT_NOT_AS_EXPECTED
         from lab.tui.apps.rehearsal import rehearse as show_rehearsal  # noqa: PLC0415 - loads the interface
 
-        return run_guarded(lambda: show_rehearsal(recorded, step - 1))
+        return run_guarded(lambda: show_rehearsal(recorded.presentation, step - 1))
 
 
-def _record(lecture: Lecture, folder: Path) -> RecordedLecture | None:
+def simulate_runs(lecture: Lecture, folder: Path) -> RecordedLecture | None:
     """Simulate the runs of a lecture; print why its steps cannot be shown, and return None, if they cannot."""
     with Progress(f"simulating {lecture.name}", "run", len(lecture.runs)) as progress:
         recorded = record_lecture(lecture, folder, progress)
@@ -380,7 +381,7 @@ def export(
 def _slides(lecture: Lecture, with_notes: bool) -> str | None:
     """Return the slides; None if a step cannot be shown, which is printed. Raises UsageError."""
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
-        recorded = _record(lecture, Path(folder))
+        recorded = simulate_runs(lecture, Path(folder))
         if recorded is None:
             return None
         try:

@@ -49,7 +49,13 @@ class MarkRead(Struct, frozen=True, tag="read"):
     serials: tuple[int, ...]
 
 
-ControlRequest = StartRun | EndRun | GetRun | CastVote | MarkRead
+class ReportFollowing(Struct, frozen=True, tag="follows"):
+    """Note whether the student follows the lecture."""
+
+    follows: bool
+
+
+ControlRequest = StartRun | EndRun | GetRun | CastVote | MarkRead | ReportFollowing
 
 
 class ControlReply(Struct, frozen=True, tag="answer"):
@@ -103,6 +109,10 @@ class ControlClient:
     def mark_read(self, serials: tuple[int, ...]) -> None:
         """Note that the student has read these comments. Raises HostFailedError if the server has gone."""
         self._request(MarkRead(serials))
+
+    def report_following(self, follows: bool) -> None:
+        """Report whether the student follows the lecture. Raises HostFailedError if the server has gone."""
+        self._request(ReportFollowing(follows))
 
     def listen(self, callback: Callable[[Notice], object]) -> None:
         """Call ``callback`` in another thread with each notice, starting with those that have already arrived."""
@@ -159,14 +169,15 @@ async def serve_control(
                 return ControlReply(run=clusters.running(student))
             case CastVote(serial, choice):
                 hub.vote(student, serial, choice)
-                return ControlReply()
+            case ReportFollowing(follows):
+                hub.report_following(student, follows)
             case MarkRead(serials):
                 try:
                     comments.mark_read(student, serials)
                 except (ServerAdminError, OSError) as error:
                     return ControlReply(failure=f"this could not be stored: {error}")
                 hub.renew_notices(student)
-                return ControlReply()
+        return ControlReply()
 
     with hub.subscription(student, lambda notice: writer.write(to_line(notice))):
         await answer_requests(reader, writer, ControlRequest, answer, _MISUNDERSTOOD)

@@ -20,7 +20,9 @@ from lab.exercises.teacher import (
     Comment,
     Comments,
     Lecture,
+    LecturePosition,
     Notice,
+    PastLectures,
     Teacher,
     TeacherControl,
     VoteQuestion,
@@ -28,8 +30,9 @@ from lab.exercises.teacher import (
     Welcome,
 )
 from lab.text import sanitize
-from lab.tui.apps.classroom_app import ClassroomApp
+from lab.tui.apps.attendance import AttendingApp
 from lab.tui.apps.exercise_list import ListScreen
+from lab.tui.apps.steps import StepScreen
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.widgets.dialogs import AnswerDialog
@@ -67,7 +70,7 @@ _WHY_VIEWER = "it is your teacher's cluster; you can move in time, but send no c
 _CONTROL = "your teacher also controls this cluster; your keys still work"
 
 
-class StudentApp(ClassroomApp):
+class StudentApp(AttendingApp):
     """The application of a student in a class; ``teacher`` is the connection to the teacher."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -89,9 +92,9 @@ class StudentApp(ClassroomApp):
         self._messages: list[str] = []
         self._comments: tuple[Comment, ...] = ()
         self._is_controlled = False
-        self._lecture: Lecture | None = None
         self._watched: FeedSource | None = None
-        self._question: VoteQuestion | None = None
+        self._asked = 0
+        self._reported_following = False
         self._vote_dialog: AnswerDialog | None = None
         self._drawn: tuple[RunScreen | ListScreen | None, list[Text]] = None, []
 
@@ -119,16 +122,21 @@ class StudentApp(ClassroomApp):
             case TeacherControl():
                 self._is_controlled = notice.held
             case Lecture():
-                self._lecture = notice if notice.socket else None
+                self.begin_lecture(notice)
                 if notice.at_once:
                     self._attend_when_idle(notice)
+            case LecturePosition():
+                self.move_lecture(notice)
+            case PastLectures():
+                self._past = notice.lectures
+                self.refresh_bindings()
             case VoteQuestion():
-                self._question = notice
+                self._question, self._asked = notice, notice.serial
                 self._show_question()
+                self._show_step_text()
             case VoteTally():
-                self._messages = [*self._messages, _format_tally(notice)][-_MOST_KEPT:]
-                self._show_message("the vote is closed")
-        if isinstance(notice, VoteTally) or (isinstance(notice, Lecture) and not notice.socket):
+                self._show_tally(notice)
+        if isinstance(notice, VoteTally) or (isinstance(notice, Lecture) and not notice.is_on):
             self._close_question()
         self._show()
 
@@ -187,7 +195,7 @@ class StudentApp(ClassroomApp):
 
     @property
     def _is_watching(self) -> bool:
-        return any(source is self._watched for source, _ in self._opened)
+        return self.is_following or any(source is self._watched for source, _ in self._opened)
 
     def _attend_when_idle(self, lecture: Lecture) -> None:
         if self._lecture is not lecture or self._is_watching:
@@ -198,12 +206,25 @@ class StudentApp(ClassroomApp):
             self._do(self._join(lecture))
 
     async def _join(self, lecture: Lecture) -> None:
+        if lecture.folder:
+            await self._attend(lecture.folder, follows=True)
+            self._show()
+            return
         source = await FeedSource.open(lecture.socket, "viewer")
         source.is_served, source.why_viewer = True, _WHY_VIEWER
         self._watched = source
         await self._push_run(source, None, f"lecture: {lecture.title}", None)
         self._show_message("your teacher's cluster; you can move in time on your own, q returns")
         self._show()
+
+    def _show_tally(self, tally: VoteTally) -> None:
+        """Show a closed vote: with its step if the student attends a lecture from a file, else as a message."""
+        if tally.step:
+            self.close_lecture_vote(tally)
+        is_seen = tally.step and self._attendance is not None
+        if not is_seen and (not tally.step or tally.serial == self._asked):  # not one from before the log-in
+            self._messages = [*self._messages, _format_tally(tally)][-_MOST_KEPT:]
+            self._show_message("the vote is closed")
 
     def _show_question(self) -> None:
         question = self._question
@@ -214,6 +235,8 @@ class StudentApp(ClassroomApp):
             self._vote_dialog = None
             if choice is not None:
                 self._question = None
+                if self._attendance is not None:
+                    self._attendance.own_votes[question.step] = choice
                 self.run_worker(self._vote(question, question.options.index(choice)))
             self._show()
 
@@ -234,6 +257,10 @@ class StudentApp(ClassroomApp):
     # drawing
 
     def _show(self) -> None:
+        self.notice_own_moves()
+        if self.is_following != self._reported_following:
+            self._reported_following = self.is_following
+            self.run_worker(self._report_following(self.is_following))
         shown = self._shown
         if shown is None or not shown.is_attached:
             return
@@ -250,6 +277,10 @@ class StudentApp(ClassroomApp):
             line.put_lines(lines)
         self.screen.refresh_bindings()
 
+    async def _report_following(self, follows: bool) -> None:
+        with contextlib.suppress(HostFailedError):  # a lost server is reported elsewhere
+            await asyncio.to_thread(self._teacher.report_following, follows)
+
     def _lines(self, shown: RunScreen | ListScreen) -> list[Text]:
         styles = self.theme_styles
         lines = []
@@ -259,7 +290,7 @@ class StudentApp(ClassroomApp):
             lines.append(
                 Text(sanitize(f"your teacher asks: {self._question.text}  (Ctrl+G answers)"), styles.warning)
             )
-        if self._lecture is not None and self._may_join:
+        if self._lecture is not None and self._may_join and not isinstance(shown, StepScreen):
             title = sanitize(self._lecture.title)
             lines.append(Text(f"your teacher shows {title}  (Ctrl+G or a click here joins)", styles.accent))
         lines += [Text(sanitize(text), styles.warning) for text in self._messages]
@@ -275,7 +306,8 @@ class StudentApp(ClassroomApp):
 
 def _format_tally(tally: VoteTally) -> str:
     parts = (f"{choice}: {count}" for choice, count in zip(tally.options, tally.votes, strict=True))
-    return f"{tally.text}  {format_count(sum(tally.votes), 'answer')}: {', '.join(parts)}"
+    answer = f"; the answer is {tally.answer}" if tally.answer else ""
+    return f"{tally.text}  {format_count(sum(tally.votes), 'answer')}: {', '.join(parts)}{answer}"
 
 
 def show_student(
