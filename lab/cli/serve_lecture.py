@@ -124,15 +124,15 @@ def _teach(data: DataFolder, lecture: Lecture, step: int | None) -> int:
 
 def _simulated(lecture: Lecture, folder: Path) -> Presentation | None:
     """Simulate the runs into this folder; if a step cannot be shown, print why, and remove the folder."""
-    recorded = None
+    presentation = None
     try:
-        recorded = simulate_runs(lecture, folder)
-        if recorded is not None:
+        if (recorded := simulate_runs(lecture, folder)) is not None:
             write_presentation(recorded.presentation, folder)
+            presentation = recorded.presentation
     finally:
-        if recorded is None:
+        if presentation is None:
             remove_folder(folder)
-    return None if recorded is None else recorded.presentation
+    return presentation
 
 
 # a cluster

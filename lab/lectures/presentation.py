@@ -36,7 +36,7 @@ class PresentedRun(Struct, frozen=True):
     A stop that the run did not reach is not among them. ``protocol`` is the target from which it is loaded.
     """
 
-    file: Path
+    file: str
     stops: dict[int, Stop]
     protocol: str
 
@@ -66,6 +66,11 @@ class Presentation(Struct, frozen=True):
     def in_class(self) -> "Presentation":
         """Return what a class may see of it: no notes, and not what the answers follow from."""
         return replace(self, steps=tuple(map(_in_class, self.steps)))
+
+    def in_folder(self, folder: Path) -> "Presentation":
+        """Return it with the recordings of this folder; they have the same names."""
+        runs = (replace(run, file=str(folder / Path(run.file).name)) for run in self.runs)
+        return replace(self, runs=tuple(runs))
 
 
 def _in_class(step: Step) -> Step:
@@ -98,12 +103,13 @@ class Progress(Struct, frozen=True):
 
 def write_presentation(presentation: Presentation, folder: Path) -> None:
     """Store what a class may see in this folder, where its recordings are. Raises OSError."""
-    write_durably(folder / _PRESENTATION, msgspec.json.encode(presentation.in_class()))
+    stored = presentation.in_class().in_folder(Path())  # the folder may be moved
+    write_durably(folder / _PRESENTATION, msgspec.json.encode(stored))
 
 
 def read_presentation(folder: Path) -> Presentation:
     """Read the lecture in this folder. Raises PresentationError."""
-    return _read(folder, Presentation)
+    return _read(folder, Presentation).in_folder(folder)
 
 
 def read_head(folder: Path) -> PresentationHead:

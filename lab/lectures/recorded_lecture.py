@@ -40,7 +40,7 @@ class RecordedLecture(Struct, frozen=True):
     def presentation(self) -> Presentation:
         """What is shown of it."""
         lecture = self.lecture
-        runs = (PresentedRun(each.file, each.stops, each.run.scenario.protocol) for each in self.runs)
+        runs = (PresentedRun(str(each.file), each.stops, each.run.scenario.protocol) for each in self.runs)
         return Presentation(lecture.name, lecture.title, lecture.steps, tuple(runs), lecture.digest)
 
 

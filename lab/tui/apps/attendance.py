@@ -16,9 +16,16 @@ from lab.exercises.attempts import Clusters, StudentFolder
 from lab.exercises.exercise import Exercise
 from lab.exercises.teacher import Lecture, LecturePosition, PastLecture, VoteQuestion, VoteTally
 from lab.lectures.lecture import Step
-from lab.lectures.presentation import Presentation, Progress, Stop, read_presentation, read_progress
+from lab.lectures.presentation import (
+    Presentation,
+    PresentationError,
+    Progress,
+    Stop,
+    read_presentation,
+    read_progress,
+)
+from lab.recording.reader import NotARecordingError
 from lab.styles import DIM
-from lab.text import UserError
 from lab.tui.apps.classroom_app import ClassroomApp
 from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.apps.steps import StepScreen, format_steps
@@ -26,8 +33,8 @@ from lab.tui.context import show_dialog
 from lab.tui.source import PrefixSource
 from lab.tui.widgets.dialogs import ChoiceDialog
 
-_KEYS_FOLLOWING = "following your teacher · PgUp PgDn F3 look around · q leaves"
-_KEYS_ALONE = "Ctrl+G follows your teacher · PgDn next · PgUp back · F3 steps"
+_KEYS_FOLLOWING = "following · PgUp PgDn F3 look around · q leaves"
+_KEYS_ALONE = "Ctrl+G follows again · PgDn next · PgUp back · F3 steps"
 _KEYS_AFTERWARDS = "PgDn next · PgUp back · F3 steps · q leaves"
 
 
@@ -152,8 +159,14 @@ class AttendingApp(ClassroomApp):
         attendance.follows = False
         self._show_step_text()
 
-    async def _attend(self, folder: str, follows: bool) -> None:
+    async def attend(self, folder: str, follows: bool) -> None:
         """Show the lecture in this folder: where the teacher is, or from its first step."""
+        try:
+            await self._attend(folder, follows)
+        except (PresentationError, NotARecordingError) as error:
+            self._show_message(f"the lecture cannot be shown: {error}; tell your teacher", warn=True)
+
+    async def _attend(self, folder: str, follows: bool) -> None:
         if self._attendance is not None and not isinstance(self.screen, StepScreen):
             self._show_message("the lecture is below this run: q goes back to it", warn=True)
             return
@@ -234,14 +247,7 @@ class AttendingApp(ClassroomApp):
             for place, each in enumerate(reversed(self._past))
         }
         dialog = ChoiceDialog("lectures", [Text("what was shown of a lecture", DIM)], list(options))
-        show_dialog(self, dialog, lambda chosen: self._do(self._read(options[chosen].folder)))
-
-    async def _read(self, folder: str) -> None:
-        """Show a lecture from the past, from its first step."""
-        try:
-            await self._attend(folder, follows=False)
-        except UserError as error:
-            self._show_message(str(error), warn=True)
+        show_dialog(self, dialog, lambda chosen: self._do(self.attend(options[chosen].folder, follows=False)))
 
     async def _turn_to(self, place: int, plays: bool) -> None:
         """Show a step, whatever the teacher shows."""
@@ -266,7 +272,7 @@ class AttendingApp(ClassroomApp):
         if run == attendance.run and before is not None:
             await before.extend(shown)
             return self._shown if isinstance(self._shown, StepScreen) else None
-        source = PrefixSource(attendance.presentation.runs[run].file)
+        source = PrefixSource(Path(attendance.presentation.runs[run].file))
         source.is_served = self._is_served
         await source.extend(shown)
         attendance.run, attendance.source = run, source
@@ -298,14 +304,14 @@ class AttendingApp(ClassroomApp):
         tally, question = attendance.tallies.get(step.number), attendance.step.question
         is_now = self._is_attending_now
         is_asked = self._question is not None and self._question.step == step.number
-        if question is not None and (tally is not None or is_asked or not is_now):
-            parts.append(f"*{question.text.strip()}*")
+        own = attendance.own_votes.get(step.number, "")
+        if question is not None and (tally is not None or is_asked or own or not is_now):
+            parts.append(f"*{question.text.strip()}*{'  (Ctrl+G answers)' if is_asked else ''}")
         if question is not None and tally is None and not is_now:
             options = "\n".join(f"- {option}" for option in question.options)
             parts += [options, f"The answer: **{question.answer}**. {question.explanation}"]
         keys = _KEYS_FOLLOWING if self.is_following else _KEYS_ALONE if is_now else _KEYS_AFTERWARDS
         screen.panel.show_keys(keys)
-        own = attendance.own_votes.get(step.number, "")
         screen.show_text(attendance.presentation, step, "\n\n".join(parts), tally=tally, own_vote=own)
 
 

@@ -172,7 +172,7 @@ class RehearsalApp(RunsApp):
         if run == self._run:
             return
         before, self._run = self._source, run
-        source = self._source = FileSource(recorded.file)
+        source = self._source = FileSource(Path(recorded.file))
         self.theme_styles.dark = self.current_theme.dark
         title = self.presentation.title
         screen = StepScreen(source, self.theme_styles, title, self.layout_settings, self.user_keys)

@@ -27,7 +27,8 @@ _SIDE_BY_SIDE_WIDTH = 110
 """The least columns for the text beside the run; below that, it is above it."""
 _SHARE_ABOVE, _LEAST_ABOVE = 0.4, 5
 _SHARE_WITH_VOTES = 0.6
-_WIDEST_OPTION, _WIDEST_BAR = 30, 24
+_FOOTER_ROWS = 1
+_WIDEST_OPTION, _WIDEST_BAR, _ROOM_FOR_VOTES = 30, 24, 12
 _LONGEST_PLAY_US = 6_000_000
 """The real time that a run may take to where it stops."""
 
@@ -51,14 +52,14 @@ def format_result(tally: VoteTally, width: int, styles: ThemeStyles, own: str = 
     """Yield a closed vote as bars, the answer, and its explanation; ``own`` is the student's choice."""
     most = max(1, *tally.votes)
     longest = min(_WIDEST_OPTION, width // 2, max(len(option) for option in tally.options))
-    widest = max(1, min(_WIDEST_BAR, width - longest - 20))
+    widest = max(1, min(_WIDEST_BAR, width - longest - _ROOM_FOR_VOTES))
     for option, votes in zip(tally.options, tally.votes, strict=True):
         is_right = option == tally.answer
         sign = styles.glyphs.marks["met"] if is_right else " "
         line = Text(f"{sign} {sanitize(option, longest):{longest}} ", styles.accent if is_right else Style())
         bar = styles.glyphs.full * (widest * votes // most)
         line.append(bar, styles.leader).append(f"{' ' if bar else ''}{votes}")
-        yield line.append("  your vote", styles.accent) if option == own else line
+        yield line.append("  you", styles.accent) if option == own else line
     yield Text(format_count(sum(tally.votes), "answer"), "dim")
     if tally.answer:
         yield Text()
@@ -151,7 +152,8 @@ class StepScreen(RunScreen):
         share = _SHARE_ABOVE if self.panel.tally is None else _SHARE_WITH_VOTES
         rows = min(self.panel.best_rows, max(_LEAST_ABOVE, round(height * share)))
         is_above = is_narrow and not self.has_class("text-only")
-        self.panel.styles.height = rows if is_above else "100%"
+        beside = "100%" if self.has_class("text-only") else max(1, height - _FOOTER_ROWS)
+        self.panel.styles.height = rows if is_above else beside
         self.layout_controller.reserved_rows = rows if is_above else 0
         self.layout_controller.fit()
 

@@ -207,7 +207,7 @@ class StudentApp(AttendingApp):
 
     async def _join(self, lecture: Lecture) -> None:
         if lecture.folder:
-            await self._attend(lecture.folder, follows=True)
+            await self.attend(lecture.folder, follows=True)
             self._show()
             return
         source = await FeedSource.open(lecture.socket, "viewer")
@@ -221,9 +221,10 @@ class StudentApp(AttendingApp):
         """Show a closed vote: with its step if the student attends a lecture from a file, else as a message."""
         if tally.step:
             self.close_lecture_vote(tally)
-        is_seen = tally.step and self._attendance is not None
-        if not is_seen and (not tally.step or tally.serial == self._asked):  # not one from before the log-in
+        is_old = tally.step and tally.serial != self._asked  # from before the log-in
+        if not is_old and not (tally.step and self._attendance is not None):
             self._messages = [*self._messages, _format_tally(tally)][-_MOST_KEPT:]
+        if not is_old:
             self._show_message("the vote is closed")
 
     def _show_question(self) -> None:
@@ -238,6 +239,7 @@ class StudentApp(AttendingApp):
                 if self._attendance is not None:
                     self._attendance.own_votes[question.step] = choice
                 self.run_worker(self._vote(question, question.options.index(choice)))
+            self._show_step_text()
             self._show()
 
         body = [Text(sanitize(question.text))]
@@ -248,6 +250,17 @@ class StudentApp(AttendingApp):
         with contextlib.suppress(HostFailedError):  # a lost server is reported elsewhere
             await asyncio.to_thread(self._teacher.vote, question.serial, choice)
             self._show_message(f"your answer: {question.options[choice]}; the result appears when the vote closes")
+
+    @property
+    def _is_asked_in_step(self) -> bool:
+        """True if the text of the step on the screen has the question."""
+        attendance, question = self._attendance, self._question
+        return (
+            attendance is not None
+            and question is not None
+            and isinstance(self._shown, StepScreen)
+            and attendance.step.number == question.step
+        )
 
     def _close_question(self) -> None:
         self._question = None
@@ -286,7 +299,7 @@ class StudentApp(AttendingApp):
         lines = []
         if self._is_controlled and isinstance(shown, RunScreen) and shown.context.source is self._source:
             lines.append(Text(_CONTROL, styles.warning))
-        if self._question is not None:
+        if self._question is not None and not self._is_asked_in_step:
             lines.append(
                 Text(sanitize(f"your teacher asks: {self._question.text}  (Ctrl+G answers)"), styles.warning)
             )

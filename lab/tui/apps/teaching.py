@@ -144,8 +144,9 @@ class TeachingApp(RehearsalApp):
         plays = player.playing and stops_at is not None and player.number < stops_at
         is_same_play = plays and sent.plays and (sent.place, self._jumps) == (self.place, player.jumps)
         self._jumps = player.jumps
+        shown = self._shown_before_step()
         run, last = self.step.run or 0, stops_at if plays and stops_at is not None else player.number
-        shown = (max(each, last) if place == run else each for place, each in enumerate(sent.shown))
+        shown[run] = max(shown[run], last)
         return LecturePosition(
             self.place,
             sent.record if is_same_play else player.number,
@@ -156,6 +157,14 @@ class TeachingApp(RehearsalApp):
             max(sent.reached, self.place),
             tuple(shown),
         )
+
+    def _shown_before_step(self) -> list[int]:
+        """Return the last record that the class may see of each run, those of a step that was skipped included."""
+        shown = list(self._sent.shown)
+        for step in self.presentation.steps[: self.place]:
+            if (stop := self.presentation.stop_of(step)) is not None:
+                shown[step.run or 0] = max(shown[step.run or 0], stop.record)
+        return shown
 
     # votes
 
