@@ -117,7 +117,10 @@ def _teach(data: DataFolder, lecture: Lecture, step: int | None) -> int:
         from lab.tui.apps.teaching import give_lecture  # noqa: PLC0415 - loads the interface
 
         status = run_guarded(lambda: give_lecture(presentation, progress, place, class_))
-    if not status and not (after := read_progress(folder)).is_over:
+    after = read_progress(folder)
+    if not status and after.is_over:
+        print_line("the lecture is over; students find it in their list with F3")
+    elif not status:
         print_line(f"the same command goes on with step {after.position.place + 1}, within twelve hours")
     return status
 

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from lab.exercises.assessment import State
 from lab.exercises.course import Schedule
 from lab.text import UserError
+from lab.worlds.loading.config import HostReady
 
 
 class ServerAdminError(UserError):
@@ -147,13 +148,15 @@ class TeacherControl(Struct, frozen=True, tag="keys"):
 class Lecture(Struct, frozen=True, tag="lecture"):
     """A lecture of the teacher's, shown to all: a cluster, with a ``socket``, or one from a file, in a ``folder``.
 
-    With neither, the lecture is over. ``at_once``: it is shown without asking the student.
+    With neither, the lecture is over; if it was ``interrupted``, it may go on. ``at_once``: it is shown without
+    asking the student.
     """
 
     socket: str
     title: str
     at_once: bool = False
     folder: str = ""
+    interrupted: bool = False
 
     @property
     def is_on(self) -> bool:
@@ -257,3 +260,9 @@ class Teacher(Protocol):
 
     def report_following(self, follows: bool) -> None:
         """Report whether the student follows the lecture. It blocks."""
+
+    def start_branch(self, lecture: str, run: int, record: int) -> HostReady:
+        """Branch off a run of the lecture in this folder at a record. It blocks. Raises HostFailedError."""
+
+    def end_branch(self) -> None:
+        """End the branch, if there is one. It blocks."""

@@ -165,11 +165,11 @@ class BroadcastHub:
         try:
             yield
         finally:
-            ending = "interrupted; the same command goes on" if folder and not self._progress.is_over else "over"
+            is_interrupted = bool(folder) and not self._progress.is_over
             self.lecture, self._question = None, None
             self._following.clear()
-            self._log.write("lecture", ending)
-            self._send_all(Lecture("", ""))
+            self._log.write("lecture", "interrupted" if is_interrupted else "over")
+            self._send_all(Lecture("", "", interrupted=is_interrupted))
             if folder:
                 self.renew_notices()
 

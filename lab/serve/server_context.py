@@ -31,6 +31,7 @@ from lab.serve.course_file import CourseFile
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.given_lectures import past_lectures
 from lab.serve.gradebook import SealBook, Sealer
+from lab.serve.lecture_branches import LectureBranches
 from lab.serve.limits import Limits, RateLimit
 from lab.units import format_count
 
@@ -197,6 +198,7 @@ class ServerContext:
         self.clusters = ClusterPool(
             children, self.exercises, limits, log, self.environment, self._on_run_ended, nonce=nonce
         )
+        self.branches = LectureBranches(folder, children, limits, log, self.environment)
         self.progress_updater = ProgressUpdater(
             folder, children, log, partial(self.environment, nice=_PROGRESS_NICE)
         )

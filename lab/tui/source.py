@@ -112,8 +112,9 @@ class Source:
     ``clock`` is the virtual clock of a simulated run that is still going on. ``recording`` is the file of the
     records, if known. ``attempt`` assesses the exercise that the run belongs to, if any. ``waiting`` are the
     commands given by hand that wait for their triggers, ``own_commands`` those of the source itself.
-    ``is_served``: the user has no shell on this machine. ``extension`` is what the protocol brings. ``why_viewer``
-    tells a viewer why commands are refused. ``scenario`` is that of the run; of a run without one, it is empty.
+    ``is_served``: the user has no shell on this machine; ``may_branch``: but may branch. ``extension`` is what the
+    protocol brings. ``why_viewer`` tells a viewer why commands are refused. ``scenario`` is that of the run; of a
+    run without one, it is empty.
     """
 
     can_command = False
@@ -126,6 +127,7 @@ class Source:
     waiting: tuple[str, ...] = ()
     own_commands: tuple[str, ...] = ()
     is_served = False
+    may_branch = False
     why_viewer = "this viewer gives no commands; lab attach without --viewer does"
 
     def __init__(self, store: RecordStore) -> None:

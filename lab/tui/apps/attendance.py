@@ -117,12 +117,13 @@ class AttendingApp(ClassroomApp):
         if self._attendance is not None:
             self._show_step_text()
             if not lecture.is_on:
-                self._show_message("the lecture is over, or interrupted; PgUp and PgDn turn its steps")
+                ending = "interrupted: wait for your teacher" if lecture.interrupted else "over: q leaves it"
+                self._show_message(f"the lecture is {ending}, or turn its steps with PgUp and PgDn")
 
     def move_lecture(self, position: LecturePosition) -> None:
         """Go where the teacher is, if the student follows."""
         self._position = position
-        self.notice_own_moves()
+        self.keep_up()
         if self._attendance is not None and self._is_attending_now:
             self._attendance.allow(position)
             self.run_worker(self._follow())
@@ -146,18 +147,19 @@ class AttendingApp(ClassroomApp):
         lecture, attendance = self._lecture, self._attendance
         return attendance is not None and lecture is not None and attendance.folder == lecture.folder
 
-    def notice_own_moves(self) -> None:
-        """Stop following once the student has moved the cursor in time."""
+    def keep_up(self) -> None:
+        """Stop following once the student has moved the cursor in time; catch up after a branch."""
         attendance, screen = self._attendance, self.screen
-        if attendance is None or not attendance.follows or not isinstance(screen, StepScreen):
+        if attendance is None or not self.is_following or not isinstance(screen, StepScreen):
             return
         player, (jumps, record) = screen.context.player, attendance.expected
-        if player.jumps != jumps and player.number != record and not self._turning.locked():
-            self._look_around(attendance)
-
-    def _look_around(self, attendance: Attendance) -> None:
-        attendance.follows = False
-        self._show_step_text()
+        if self._turning.locked():
+            return
+        if player.jumps != jumps and player.number != record:
+            attendance.follows = False
+            self._show_step_text()
+        elif attendance.followed != self._position:
+            self.run_worker(self._follow())
 
     async def attend(self, folder: str, follows: bool) -> None:
         """Show the lecture in this folder: where the teacher is, or from its first step."""
@@ -194,7 +196,7 @@ class AttendingApp(ClassroomApp):
             if attendance is None or position is None or not self.is_following:
                 return
             if attendance.source is not None and not isinstance(self._shown, StepScreen):
-                return  # something is above it: once that is left, the next position comes
+                return  # a branch is above it
             before, attendance.followed = attendance.followed, position
             attendance.place = position.place
             screen = await self._open_run(attendance)
@@ -215,11 +217,13 @@ class AttendingApp(ClassroomApp):
     # on one's own
 
     def action_next_step(self) -> None:
-        """Go to where the step stops, then to the next step that was shown."""
+        """Scroll its text, then go to where the step stops, then to the next step that was shown."""
         attendance, screen = self._attendance, self.screen
         assert attendance is not None
         assert isinstance(screen, StepScreen)
         stop = attendance.stop_of(attendance.step)
+        if screen.panel.turn_page(1):
+            return
         if not attendance.follows and stop is not None and screen.context.player.number < stop.record:
             screen.play(stop.record, None, 1.0, plays=False)
         elif attendance.place < min(attendance.reached, len(attendance.presentation.steps) - 1):
@@ -228,9 +232,12 @@ class AttendingApp(ClassroomApp):
             self._show_message("this is the last step that was shown")
 
     def action_previous_step(self) -> None:
-        """Go back to where the step before stops."""
-        if self._attendance is not None and self._attendance.place:
-            self.run_worker(self._turn_to(self._attendance.place - 1, plays=False))
+        """Scroll its text back, then go back to where the step before stops."""
+        attendance, screen = self._attendance, self.screen
+        assert attendance is not None
+        assert isinstance(screen, StepScreen)
+        if attendance.place and not screen.panel.turn_page(-1):
+            self.run_worker(self._turn_to(attendance.place - 1, plays=False))
 
     def action_choose_step(self) -> None:
         """Choose one of the steps that were shown."""
@@ -273,7 +280,7 @@ class AttendingApp(ClassroomApp):
             await before.extend(shown)
             return self._shown if isinstance(self._shown, StepScreen) else None
         source = PrefixSource(Path(attendance.presentation.runs[run].file))
-        source.is_served = self._is_served
+        source.is_served, source.may_branch = self._is_served, True
         await source.extend(shown)
         attendance.run, attendance.source = run, source
         self.theme_styles.dark = self.current_theme.dark

@@ -86,12 +86,14 @@ class RehearsalApp(RunsApp):
     # actions
 
     def action_next_step(self) -> None:
-        """Go to where the step stops, then to its question and its answer, then to the next step."""
+        """Scroll its text, go to where the step stops, then to its question and answer, then to the next step."""
         if self._asking is not None and self.screen is self._asking:
             self._leave_question()
             return
         screen, stop = self.screen, self.presentation.stop_of(self.step)
         assert isinstance(screen, StepScreen)
+        if screen.panel.turn_page(1):
+            return
         if stop is not None and screen.context.player.number < stop.record:
             screen.context.player.go(stop.record)
             screen.draw()
@@ -103,8 +105,8 @@ class RehearsalApp(RunsApp):
             screen.context.notify("that was the last step; {quit} leaves")
 
     def action_previous_step(self) -> None:
-        """Go back to where the step before stops."""
-        if self.place:
+        """Scroll its text back, then go back to where the step before stops."""
+        if self.place and not (isinstance(self.screen, StepScreen) and self.screen.panel.turn_page(-1)):
             self._begin(self.place - 1, plays=False)
 
     def action_choose_step(self) -> None:

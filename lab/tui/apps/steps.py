@@ -95,6 +95,13 @@ class StepPanel(VerticalScroll):
         elif is_new:
             self.scroll_home(animate=False)
 
+    def turn_page(self, pages: int) -> bool:
+        """Scroll the text by pages, down or up; return whether there was more of it."""
+        is_more = self.scroll_offset.y < self.max_scroll_y if pages > 0 else self.scroll_offset.y > 0
+        if is_more:
+            self.scroll_relative(y=pages * max(1, self.size.height - 1), animate=False)
+        return is_more
+
     def show_keys(self, keys: str) -> None:
         """Show these keys in the frame."""
         self.border_subtitle = Content(keys)

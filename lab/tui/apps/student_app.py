@@ -33,6 +33,7 @@ from lab.text import sanitize
 from lab.tui.apps.attendance import AttendingApp
 from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.apps.steps import StepScreen
+from lab.tui.controllers.branching import BranchRequested
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.widgets.dialogs import AnswerDialog
@@ -93,6 +94,7 @@ class StudentApp(AttendingApp):
         self._comments: tuple[Comment, ...] = ()
         self._is_controlled = False
         self._watched: FeedSource | None = None
+        self._branched: FeedSource | None = None
         self._asked = 0
         self._reported_following = False
         self._vote_dialog: AnswerDialog | None = None
@@ -267,10 +269,43 @@ class StudentApp(AttendingApp):
         if self._vote_dialog is not None:
             self._vote_dialog.dismiss(None)
 
+    # a branch of the lecture, on the server
+
+    async def _branch(self, message: BranchRequested) -> None:
+        """Start a branch of the lecture on the server, and show it."""
+        attendance = self._attendance
+        if attendance is None or message.context.source is not attendance.source:
+            await super()._branch(message)
+            return
+        self._is_branching = True
+        try:
+            asked = attendance.folder, attendance.run, message.record
+            ready = await asyncio.to_thread(self._teacher.start_branch, *asked)
+            source = await FeedSource.open(ready.socket, "driver")
+        except (HostFailedError, OSError) as error:
+            message.context.notify(f"no branch: {error}", warn=True)
+            return
+        finally:
+            self._is_branching = False
+        source.is_served = True
+        self._branched = source
+        await self.show_branch(message, source, None)
+
+    def _close(self) -> None:
+        source, _ = self._opened[-1]
+        super()._close()
+        if source is self._branched:
+            self._branched = None
+            self.run_worker(self._end_branch())
+
+    async def _end_branch(self) -> None:
+        with contextlib.suppress(HostFailedError):  # a lost server is reported elsewhere
+            await asyncio.to_thread(self._teacher.end_branch)
+
     # drawing
 
     def _show(self) -> None:
-        self.notice_own_moves()
+        self.keep_up()
         if self.is_following != self._reported_following:
             self._reported_following = self.is_following
             self.run_worker(self._report_following(self.is_following))
