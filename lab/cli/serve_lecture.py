@@ -99,7 +99,8 @@ def _teach(data: DataFolder, lecture: Lecture, step: int | None) -> int:
     if step is not None and not 1 <= step <= len(lecture.steps):
         raise UsageError(f"--step {step}: this lecture has the steps 1 to {len(lecture.steps)}")
     with AdminConnection(data) as connection:
-        connection.report()  # before the runs are simulated
+        if running := connection.report().lecture:  # before the runs are simulated
+            raise UsageError(f"a lecture is already in progress: {running}; end it with q")
     require_terminal("lab serve notify")
     now = datetime.now()
     folder = interrupted_lecture(data, lecture.digest, now)

@@ -1,6 +1,7 @@
 """The teacher's end of a running server's admin socket. Each request has one reply."""
 
 import socket
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from threading import Lock
@@ -172,6 +173,8 @@ class LectureConnection(AdminConnection):
     def connect_again(self) -> None:
         """Connect again after the server has gone, and show the lecture to the class."""
         with self._lock:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # a process that watches this one has a copy
             self.close()
             self._connect()
         self._begin()

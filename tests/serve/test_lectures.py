@@ -227,6 +227,33 @@ def test_a_lecture_is_read_afterwards(own_server: Server, school: School, tmp_pa
             assert one.status() == 0
 
 
+def test_a_student_branches_off_a_lecture(server: Server, school: School, teacher: Teacher, file: str) -> None:
+    """A cluster of their own from where the lecture stands; q goes back to it, and ends the cluster."""
+    with Client(server, school.anna).terminal() as one, teacher("lecture", file) as giving:
+        anna, lecture = _logged_in(one), TerminalScreen(giving)
+        anna.sees("your teacher shows A pause")
+        anna.type(_CTRL_G)
+        anna.sees("1/3")
+        lecture.type(_NEXT)
+        anna.sees("2/3", "Nobody has noticed")
+        anna.type("b")
+        anna.sees("branch of record", "time is frozen")
+        anna.enter_command("kill 4")
+        anna.sees("kill 4: ", "✖ killed")
+        assert server.logged("branch", "pause, run 1, record", "anna")
+        branches = server.data / "students" / "anna" / "branches"
+        assert len(list(branches.glob("*.jsonl"))) == 1
+        lecture.type(_F3)
+        lecture.sees("go to a step")
+        lecture.type("3")
+        lecture.type("\r")
+        lecture.sees("3/3", "4 leads")
+        assert "branch of record" in anna.text(), "the lecture does not interrupt it"
+        anna.type("q")
+        anna.sees("3/3  Two coordinators", "following")
+        _end(lecture, "2")
+
+
 def test_what_cannot_be_given_is_refused(server: Server, teacher: Teacher, tmp_path: Path, file: str) -> None:
     """Before any run is simulated, with what to do instead."""
     broken = tmp_path / "broken.md"
@@ -243,8 +270,10 @@ def test_what_cannot_be_given_is_refused(server: Server, teacher: Teacher, tmp_p
             assert refused.status() == 2
             refused.shows(text)
     assert not list((server.data / "lectures").glob("*broken*"))
-    with teacher("lecture", file) as first, teacher("lecture", file) as second:
-        TerminalScreen(first).sees("1/3")
-        second.shows("already in progress: A pause")
-        assert second.status() == 2
-        _end(TerminalScreen(first), "2")
+    with teacher("lecture", file) as first:
+        lecture = TerminalScreen(first)
+        lecture.sees("1/3")
+        with teacher("lecture", file) as second:
+            second.shows("already in progress: A pause")
+            assert second.status() == 2
+        _end(lecture, "2")

@@ -155,6 +155,7 @@ class QuietTeacher:
 
     def __init__(self) -> None:
         self.votes: list[tuple[int, int]] = []
+        self.read: list[int] = []
         self.following: list[bool] = []
         self.branched: list[tuple[str, int, int]] = []
 
@@ -165,7 +166,7 @@ class QuietTeacher:
         self.votes.append((serial, choice))
 
     def mark_read(self, serials: tuple[int, ...]) -> None:
-        """Note nothing."""
+        self.read += serials
 
     def report_following(self, follows: bool) -> None:
         self.following.append(follows)

@@ -309,3 +309,14 @@ def test_a_damaged_lecture_is_reported(tmp_path: Path) -> None:
         await seen.until(lambda: "the lecture cannot be shown" in seen.text, "the reason")
 
     attend(tmp_path, test)
+
+
+def test_who_joins_before_the_first_position_follows(tmp_path: Path, folder: Path, shown: Presentation) -> None:
+    async def test(seen: Attended) -> None:
+        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)))
+        await seen.is_at("1/4")
+        assert "following" in seen.panel
+        await seen.get(at(shown, 1))
+        await seen.is_at("2/4")
+
+    assert attend(tmp_path, test).following == [True]

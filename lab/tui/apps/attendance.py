@@ -187,7 +187,7 @@ class AttendingApp(ClassroomApp):
             attendance.allow(self._position)
             await self._follow()
         else:
-            await self._turn_to(0, plays=False)
+            await self._turn_to(0, plays=False, follows=follows)  # the teacher's first position is still to come
 
     async def _follow(self) -> None:
         """Bring the screen to where the teacher is."""
@@ -256,17 +256,18 @@ class AttendingApp(ClassroomApp):
         dialog = ChoiceDialog("lectures", [Text("what was shown of a lecture", DIM)], list(options))
         show_dialog(self, dialog, lambda chosen: self._do(self.attend(options[chosen].folder, follows=False)))
 
-    async def _turn_to(self, place: int, plays: bool) -> None:
-        """Show a step, whatever the teacher shows."""
+    async def _turn_to(self, place: int, plays: bool, follows: bool = False) -> None:
+        """Show a step, whatever the teacher shows now."""
         async with self._turning:
             attendance = self._attendance
             if attendance is None:
                 return
-            attendance.follows, attendance.place = False, place
+            attendance.follows, attendance.place = follows, place
             screen = await self._open_run(attendance)
             if screen is not None:
                 step = attendance.step
                 screen.show_step(step, attendance.presentation.begin_of(step), attendance.stop_of(step), plays)
+                attendance.expected = screen.context.player.jumps, screen.context.player.number
                 self._show_step_text()
 
     # the screen

@@ -71,10 +71,13 @@ class TeachingApp(RehearsalApp):
         self._audience = Audience(0, 0)
         self._is_in_hall = False
         self._failure = ""
+        self._is_server_gone = False
 
     @property
     def keys(self) -> str:
-        """The number of students who follow, and the keys in the frame of the text."""
+        """The number of students who follow, and the keys; or why the class sees nothing."""
+        if self._failure:
+            return self._failure
         students = format_count(self._audience.students, "student")
         return f"{self._audience.following} of {students} follow · {super().keys}"
 
@@ -112,20 +115,26 @@ class TeachingApp(RehearsalApp):
     async def _send(self, position: LecturePosition) -> None:
         had_failed, before = bool(self._failure), self._audience
         try:
-            if had_failed:
+            if self._is_server_gone:
                 await asyncio.to_thread(self._control.connect_again)
             self._audience = await asyncio.to_thread(self._control.show_position, position)
         except ServerAdminError as error:
+            self._is_server_gone = self._is_server_gone or isinstance(error, ServerGoneError)
             failure = _GONE if isinstance(error, ServerGoneError) else f"the class does not see this: {error}"
             if failure != self._failure:
                 self._notify(failure, warn=True)
             self._failure = failure
+            self._show_keys()
             return
         self._sent, self._failure = position, ""
-        if had_failed:
+        if self._is_server_gone:
+            self._is_server_gone = False
             self._notify(_BACK)
-        screen = self._step_screen
-        if self._audience != before and screen is not None:
+        if self._audience != before or had_failed:
+            self._show_keys()
+
+    def _show_keys(self) -> None:
+        if (screen := self._step_screen) is not None:
             screen.panel.show_keys(self.keys)
 
     @property
