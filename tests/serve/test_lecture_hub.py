@@ -104,7 +104,7 @@ def test_a_position_is_sent_and_stored_when_it_changes(hub: BroadcastHub, folder
 
 
 @pytest.mark.parametrize("is_over", [False, True])
-def test_a_dropped_connection_is_told_from_the_end(hub: BroadcastHub, folder: Path, is_over: bool) -> None:
+def test_a_dropped_connection_differs_from_the_end(hub: BroadcastHub, folder: Path, is_over: bool) -> None:
     sent = list[Notice]()
     with hub.subscription("anna", sent.append):
         with hub.lecture_on("", "A pause", str(folder)):

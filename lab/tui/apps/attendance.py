@@ -187,7 +187,7 @@ class AttendingApp(ClassroomApp):
             attendance.allow(self._position)
             await self._follow()
         else:
-            await self._turn_to(0, plays=False, follows=follows)  # the teacher's first position is still to come
+            await self._show_step(0, plays=False, follows=follows)  # the teacher's first position is still to come
 
     async def _follow(self) -> None:
         """Bring the screen to where the teacher is."""
@@ -209,9 +209,9 @@ class AttendingApp(ClassroomApp):
                 screen.play(position.record, ends, position.speed, position.plays)
                 attendance.expected = screen.context.player.jumps, ends
             if stop is not None and (is_new or before is None or before.view != position.view):
-                screen.look(position.view, None)
+                screen.point_at(position.view, None)
             if before is None or before.node != position.node:
-                screen.look("", position.node)
+                screen.point_at("", position.node)
             self._show_step_text()
 
     # on one's own
@@ -227,7 +227,7 @@ class AttendingApp(ClassroomApp):
         if not attendance.follows and stop is not None and screen.context.player.number < stop.record:
             screen.play(stop.record, None, 1.0, plays=False)
         elif attendance.place < min(attendance.reached, len(attendance.presentation.steps) - 1):
-            self.run_worker(self._turn_to(attendance.place + 1, plays=True))
+            self.run_worker(self._show_step(attendance.place + 1, plays=True))
         else:
             self._show_message("this is the last step that was shown")
 
@@ -237,7 +237,7 @@ class AttendingApp(ClassroomApp):
         assert attendance is not None
         assert isinstance(screen, StepScreen)
         if attendance.place and not screen.panel.turn_page(-1):
-            self.run_worker(self._turn_to(attendance.place - 1, plays=False))
+            self.run_worker(self._show_step(attendance.place - 1, plays=False))
 
     def action_choose_step(self) -> None:
         """Choose one of the steps that were shown."""
@@ -245,7 +245,7 @@ class AttendingApp(ClassroomApp):
         presentation = self._attendance.presentation
         options = format_steps(presentation, self._attendance.reached + 1)
         dialog = ChoiceDialog(presentation.title, [Text("go to a step", DIM)], list(options))
-        show_dialog(self, dialog, lambda chosen: self.run_worker(self._turn_to(options[chosen], plays=False)))
+        show_dialog(self, dialog, lambda chosen: self.run_worker(self._show_step(options[chosen], plays=False)))
 
     def action_choose_lecture(self) -> None:
         """Choose a lecture that was given."""
@@ -256,7 +256,7 @@ class AttendingApp(ClassroomApp):
         dialog = ChoiceDialog("lectures", [Text("what was shown of a lecture", DIM)], list(options))
         show_dialog(self, dialog, lambda chosen: self._do(self.attend(options[chosen].folder, follows=False)))
 
-    async def _turn_to(self, place: int, plays: bool, follows: bool = False) -> None:
+    async def _show_step(self, place: int, plays: bool, follows: bool = False) -> None:
         """Show a step, whatever the teacher shows now."""
         async with self._turning:
             attendance = self._attendance

@@ -406,7 +406,9 @@ class WatchApp(RunsApp):
             self._class.message.show(error or "the lecture is over", warn=bool(error))
 
         body = [
-            Text("A lecture, such as bully-and-its-price, or a file: FILE.md. Or a scenario, protocol or exercise,"),
+            Text(
+                "A lecture, such as bully-and-its-price, or a file: FILE.md. Or a scenario, protocol or exercise,"
+            ),
             Text("such as bully, for a cluster of yours. q in it returns here."),
         ]
         show_dialog(self, LineDialog("lecture: what to run?", body), lecture)

@@ -185,7 +185,7 @@ class StepScreen(RunScreen):
             return
         at = begin if plays else stop
         self.play(at.record, stop.record, play_speed(stop.at_us - begin.at_us), plays)
-        self.look(step.view, step.node)
+        self.point_at(step.view, step.node)
 
     def play(self, record: int, stops_at: int | None, speed: float, plays: bool) -> None:
         """Go to a record; if it ``plays``, from there to where it stops."""
@@ -196,7 +196,7 @@ class StepScreen(RunScreen):
         player.playing = plays
         self.draw()
 
-    def look(self, view: str, node: int | None) -> None:
+    def point_at(self, view: str, node: int | None) -> None:
         """Select this node, and open this view; empty: leave them as they are."""
         if node is not None:
             self.context.selected = node

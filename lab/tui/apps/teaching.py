@@ -25,7 +25,7 @@ from lab.tui.user_keys import read_user_keys
 from lab.tui.widgets.dialogs import ROOM, ChoiceDialog, TextDialog
 from lab.units import format_count
 
-_LOOK_S = 0.2
+_SAMPLE_S = 0.2
 _REPEAT_S = 2.0
 """How often the class is counted, and a server that has gone is sought."""
 _OVER = "it is over; students find what was shown in their list"
@@ -110,7 +110,7 @@ class TeachingApp(RehearsalApp):
             if is_due and self._jumps >= 0:
                 shown_s = time.monotonic()
                 await self._send(position)
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_SAMPLE_S)
 
     async def _send(self, position: LecturePosition) -> None:
         had_failed, before = bool(self._failure), self._audience
