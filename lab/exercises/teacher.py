@@ -164,7 +164,7 @@ class Lecture(Struct, frozen=True, tag="lecture"):
 
 
 class LecturePosition(Struct, frozen=True, tag="position"):
-    """Where the teacher is in a lecture from a file: at the step of this ``place``, from 0.
+    """The teacher's place in a lecture from a file: the step of this ``place``, from 0.
 
     The run is at ``record``; if it ``plays``, it goes from there, at this ``speed``, to where the step stops.
     ``view`` and ``node`` are what the teacher looks at. ``reached`` is the place of the farthest step shown so

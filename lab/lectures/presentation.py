@@ -1,4 +1,4 @@
-"""What is shown of a lecture: its steps, the recordings of its runs, and the records at which they stop.
+"""The part of a lecture that is shown: its steps, the recordings of its runs, and the records at which they stop.
 
 In a folder it is what a class sees and keeps: without the teacher's notes. ``progress.json`` beside it says how
 far the lecture was given, so that it can go on there.
@@ -80,7 +80,7 @@ def _in_class(step: Step) -> Step:
 
 
 class PresentationHead(Struct, frozen=True):
-    """What a list of lectures needs."""
+    """The part of a presentation that a list of lectures needs."""
 
     title: str
     digest: str
@@ -91,7 +91,7 @@ class PresentationError(UserError):
 
 
 class Progress(Struct, frozen=True):
-    """How far a lecture was given: the teacher's last position, and the votes that were closed, by step.
+    """The progress of a lecture: the teacher's last position, and the votes that were closed, by step.
 
     ``is_over``: the teacher has ended it; otherwise it may go on.
     """

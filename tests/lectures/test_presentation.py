@@ -1,4 +1,4 @@
-"""What is shown of a lecture, in a folder for the class."""
+"""The part of a lecture that is shown, in a folder for the class."""
 
 import shutil
 from pathlib import Path

@@ -159,8 +159,8 @@ class StepScreen(RunScreen):
         share = _SHARE_ABOVE if self.panel.tally is None else _SHARE_WITH_VOTES
         rows = min(self.panel.best_rows, max(_LEAST_ABOVE, round(height * share)))
         is_above = is_narrow and not self.has_class("text-only")
-        beside = "100%" if self.has_class("text-only") else max(1, height - _FOOTER_ROWS)
-        self.panel.styles.height = rows if is_above else beside
+        full = "100%" if self.has_class("text-only") else max(1, height - _FOOTER_ROWS)
+        self.panel.styles.height = rows if is_above else full
         self.layout_controller.reserved_rows = rows if is_above else 0
         self.layout_controller.fit()
 
