@@ -1,6 +1,7 @@
 """The screen of a step of a lecture: its text beside or above its run, or in place of one."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 from rich.style import Style
 from rich.text import Text
@@ -138,9 +139,15 @@ class StepScreen(RunScreen):
     """
 
     def __init__(
-        self, source: Source, styles: ThemeStyles, title: str, layout: LayoutSettings, keys: UserKeys
+        self,
+        source: Source,
+        styles: ThemeStyles,
+        title: str,
+        layout: LayoutSettings,
+        keys: UserKeys,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(source, styles, title, at=0, layout=layout, keys=keys)
+        super().__init__(source, styles, title, 0, clock_s, layout, keys)
         self.panel = StepPanel(styles)
         self.context.hides_future = True
 
