@@ -167,6 +167,7 @@ OWN_FILES = {
     "lab/cli/program.py": "the null device",
     "lab/guide/html_site.py": "pictures of the package",
     "lab/export/html_page.py": "templates of the package",
+    "lab/lectures/presentation.py": "what the server or the teacher's command wrote, in the server's data folder",
     "lab/lectures/slides.py": "templates of the package",
     "lab/export/film_files.py": "a film that was just encoded",
     "lab/guide/contents.py": "pages of the package",

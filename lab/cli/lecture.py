@@ -1,5 +1,6 @@
 """``lab lecture``: list, print, check, rehearse and export lectures."""
 
+import io
 import os
 import tempfile
 from pathlib import Path
@@ -19,7 +20,7 @@ from lab.cli.terminal import (
     print_table,
     require_terminal,
 )
-from lab.export.excerpt import ExportError
+from lab.export.excerpt import ExportError, Film
 from lab.lectures.lecture import Lecture, Question, Step
 from lab.lectures.lecture_check import lecture_problems, run_problems
 from lab.lectures.lecture_handout import format_handout
@@ -151,6 +152,7 @@ def _print_step(lecture: Lecture, step: Step) -> None:
         facts.append(("asks", step.question.text))
         facts += (("", option) for option in step.question.options)
         facts.append(("answer", step.question.answer))
+        facts.append(("explains", step.question.explanation))
     for name, text in facts:
         print_line(f"    {name:8} {' '.join(text.split())}")
     if facts:
@@ -296,15 +298,15 @@ def rehearse(
         raise UsageError(f"--step {step}: this lecture has the steps 1 to {len(lecture.steps)}")
     require_terminal("lab lecture show NAME")
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
-        recorded = _record(lecture, Path(folder))
+        recorded = simulate_runs(lecture, Path(folder))
         if recorded is None:
             return EXIT_NOT_AS_EXPECTED
         from lab.tui.apps.rehearsal import rehearse as show_rehearsal  # noqa: PLC0415 - loads the interface
 
-        return run_guarded(lambda: show_rehearsal(recorded, step - 1))
+        return run_guarded(lambda: show_rehearsal(recorded.presentation, step - 1))
 
 
-def _record(lecture: Lecture, folder: Path) -> RecordedLecture | None:
+def simulate_runs(lecture: Lecture, folder: Path) -> RecordedLecture | None:
     """Simulate the runs of a lecture; print why its steps cannot be shown, and return None, if they cannot."""
     with Progress(f"simulating {lecture.name}", "run", len(lecture.runs)) as progress:
         recorded = record_lecture(lecture, folder, progress)
@@ -319,25 +321,26 @@ class LectureExportDocument(Document, frozen=True):
 
     lecture: str
     file: str
-    kind: Literal["slides", "handout"]
+    kind: Literal["slides", "handout", "film"]
     notes: bool
     bytes: int
 
 
-_KINDS: dict[str, Literal["slides", "handout"]] = {".html": "slides", ".md": "handout"}
+_KINDS: dict[str, Literal["slides", "handout", "film"]] = {".html": "slides", ".md": "handout", ".cast": "film"}
 
 
 @group.command(
     epilog="""Examples:\n
     lab lecture export bully-and-its-price -o bully.html\n
     lab lecture export bully-and-its-price -o bully.html --no-notes\n
-    lab lecture export my-lecture.md -o handout.md"""
+    lab lecture export my-lecture.md -o handout.md\n
+    lab lecture export my-lecture.md -o film.cast   (asciinema play film.cast)"""
 )
 def export(
     name: Named,
     out: Annotated[
         Path,
-        Option("--out", "-o", metavar="FILE", help="FILE.html: slides. FILE.md: a hand-out for students."),
+        Option("--out", "-o", metavar="FILE", help="FILE.html: slides. FILE.md: a hand-out. FILE.cast: a film."),
     ],
     no_notes: Annotated[
         bool, Option("--no-notes", help="Slides: leave out the notes, if students get the file.")
@@ -345,26 +348,35 @@ def export(
     force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False,
     json: Json = False,
 ) -> int:
-    """Write the slides of a lecture, or a hand-out.
+    """Write the slides of a lecture, a hand-out, or a film.
 
     Slides are one HTML file, for use offline: arrow keys turn them, a shows the answer of a question, n the notes.
     Each step that shows a run has its space-time diagram. A hand-out is Markdown: texts, questions, and how to see
-    each run, with the answers at the end.
+    each run, with the answers at the end. A film is an asciicast of the rehearsal, for asciinema: each step with
+    its text, its run up to where it stops, its question and the answer.
 
     Exit status: 0 written, 1 a step cannot be shown, 2 usage error, 130 Ctrl-C.
     """
     kind = _KINDS.get(out.suffix)
     if kind is None:
-        raise UsageError(f"--out {out}: name a file that ends in .html for slides, or in .md for a hand-out")
-    if no_notes and kind == "handout":
-        raise UsageError("--no-notes: a hand-out has no notes; leave it out")
+        raise UsageError(
+            f"--out {out}: name a file that ends in .html for slides, .md for a hand-out, or .cast for a film"
+        )
+    if no_notes and kind != "slides":
+        raise UsageError(f"--no-notes: a {'film' if kind == 'film' else 'hand-out'} has no notes; leave it out")
     lecture = read_lecture(find_lecture(name))
     file = writable("--out", out)
     if is_same_file(file, Path(lecture.path)):
         raise UsageError(f"--out {out} is the lecture itself; name another file")
     if file.exists() and not force:
         raise UsageError(f"{out} exists already; name another with --out, or overwrite it with --force")
-    text = format_handout(lecture) if kind == "handout" else _slides(lecture, not no_notes)
+    match kind:
+        case "slides":
+            text = _slides(lecture, not no_notes)
+        case "handout":
+            text = format_handout(lecture)
+        case "film":
+            text = _film(lecture)
     if text is None:
         return EXIT_NOT_AS_EXPECTED
     data = text.encode()
@@ -380,7 +392,7 @@ def export(
 def _slides(lecture: Lecture, with_notes: bool) -> str | None:
     """Return the slides; None if a step cannot be shown, which is printed. Raises UsageError."""
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
-        recorded = _record(lecture, Path(folder))
+        recorded = simulate_runs(lecture, Path(folder))
         if recorded is None:
             return None
         try:
@@ -388,3 +400,17 @@ def _slides(lecture: Lecture, with_notes: bool) -> str | None:
                 return format_slides(recorded, with_notes, progress)
         except ExportError as error:
             raise UsageError(f"{lecture.path}: {error}") from None
+
+
+def _film(lecture: Lecture) -> str | None:
+    """Return the film; None if a step cannot be shown, which is printed."""
+    with tempfile.TemporaryDirectory(prefix="lab-") as folder:
+        recorded = simulate_runs(lecture, Path(folder))
+        if recorded is None:
+            return None
+        from lab.tui.apps.lecture_cast import write_lecture_cast  # noqa: PLC0415 - loads the interface
+
+        out = io.StringIO()
+        with Progress(f"filming {lecture.name}", "step", len(lecture.steps)) as progress:
+            write_lecture_cast(recorded.presentation, out, Film(), progress)
+        return out.getvalue()

@@ -49,7 +49,12 @@ COMMANDS = {
     "scenario": ("List, print, check and create scenarios.", "scenario"),
     "exercise": ("Solve and grade exercises.", "exercise"),
     "lecture": ("Rehearse, check and export lectures.", "lecture"),
-    "serve": ("Serve the laboratory to a class, over SSH and in browsers.", "serve", "serve_class"),
+    "serve": (
+        "Serve the laboratory to a class, over SSH and in browsers.",
+        "serve",
+        "serve_class",
+        "serve_lecture",
+    ),
 }
 """The first line of each command's help, and the modules of ``lab.cli`` that define the command."""
 

@@ -9,15 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-from msgspec.structs import replace
 from rich.table import Table
 from typer import Argument, Option
 
 from lab.cli.documents import Document, Json, print_json
-from lab.cli.options import recording_path, whole_number, write_whole
+from lab.cli.options import whole_number, write_whole
 from lab.cli.progress import Progress
-from lab.cli.run import RunOptions, find_scenario, run_config
 from lab.cli.serve import Data, data_folder, group
+from lab.cli.serve_lecture import require_lecture
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
@@ -32,7 +31,6 @@ from lab.exercises.grading import Grade, as_csv, as_gradescope, best_grades
 from lab.exercises.teacher import ServerAdminError, Student, format_minutes, situation_of, sort_by_need
 from lab.glyphs import glyphs_for
 from lab.output import print_error, print_line
-from lab.scenario.run_scenario import config_of
 from lab.serve.admin_client import AdminClient, AdminConnection
 from lab.serve.data_folder import DataFolder, read_log
 from lab.serve.gradebook import grade_class, student_commands
@@ -40,8 +38,6 @@ from lab.serve.student_lists import InvitationError, Invitations
 from lab.text import UserError, did_you_mean, sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
-from lab.worlds.launch import HostFailedError, HostProcess
-from lab.worlds.loading.config import RunConfig
 
 Folder = Annotated[
     Path | None,
@@ -139,7 +135,7 @@ def watch(exercises: Folder = None, data: Data = None) -> int:
 
     def lecture(named: str) -> str:
         try:
-            _config(named, sim=False)
+            require_lecture(named)
         except UserError as error:
             return str(error)
         call = [sys.executable, "-m", "lab", "serve", "lecture", named, "--data", str(folder.path)]
@@ -207,64 +203,6 @@ def _require_student(folder: DataFolder, student: str, others: Set[str]) -> None
     if known and student not in known | others:
         hint = did_you_mean(student, sorted(known | others)) or "; lab serve status lists the class"
         raise UsageError(f"unknown student {sanitize(student, 40)!r}{hint}")
-
-
-@group.command(
-    epilog="""Examples:\n
-    lab serve lecture bully\n
-    lab serve lecture two-coordinators\n
-    during the lecture: ask "who leads next?" | 4 | 5   (after :)"""
-)
-def lecture(
-    target: Annotated[
-        str,
-        Argument(
-            metavar="SCENARIO|PROTOCOL|EXERCISE",
-            help="A scenario, a protocol, or an exercise (its setup is run).",
-        ),
-    ],
-    sim: Annotated[bool, Option("--sim", help="Run it in simulation.")] = False,
-    data: Data = None,
-) -> int:
-    """Give a lecture to the class.
-
-    Everyone logged in can watch your cluster, and move through its timeline independently. Students who are logged
-    in when the lecture begins are notified, and join with Ctrl+G; for those who log in later, the lecture opens at
-    log-in. If the server was started with --lecture, the lecture opens on every screen. During the lecture, Ctrl+G
-    lets you ask the class a question: votes are counted as they arrive, and everyone sees the result when you
-    close the vote.
-    """
-    folder = data_folder(data)
-    config = _config(target, sim)
-    with AdminConnection(folder) as connection:
-        require_terminal("lab serve notify")
-        from lab.tui.apps.lecture import show_lecture  # noqa: PLC0415 - loads the interface
-
-        host = HostProcess(config)
-        try:
-            feed = host.ready().socket
-            connection.begin_lecture(feed, target)
-            status = run_guarded(lambda: show_lecture(feed, target, connection))
-        except HostFailedError as error:
-            print_error(str(error))
-            status = 1
-        finally:
-            host.end()
-            host.close()
-    return status
-
-
-def _config(named: str, sim: bool) -> RunConfig:
-    """Return the run's configuration.
-
-    A scenario, or the setup of an exercise, continues after its end until the teacher leaves.
-    """
-    scenario = find_exercise(named).setup if named in names() else find_scenario(named)
-    if scenario is None:
-        return run_config(RunOptions(protocol=named, sim=sim))
-    is_live = "live" in scenario.worlds and not sim
-    config = config_of(scenario, "live" if is_live else "simulated", Path())
-    return replace(config, recording=str(recording_path(None, config.run)), end_us=None)
 
 
 @group.command(

@@ -12,10 +12,15 @@ from msgspec import Struct, field
 from lab.exercises.assessment import State
 from lab.exercises.course import Schedule
 from lab.text import UserError
+from lab.worlds.loading.config import HostReady
 
 
 class ServerAdminError(UserError):
     """A request of the teacher's failed, or no server runs; the text is for the teacher."""
+
+
+class ServerGoneError(ServerAdminError):
+    """No server runs, or it has ended since; the text is for the teacher."""
 
 
 class Student(Struct, frozen=True):
@@ -141,35 +146,104 @@ class TeacherControl(Struct, frozen=True, tag="keys"):
 
 
 class Lecture(Struct, frozen=True, tag="lecture"):
-    """The teacher's cluster, shown to all; without a ``socket`` the lecture is over.
+    """A lecture of the teacher's, shown to all: a cluster, with a ``socket``, or one from a file, in a ``folder``.
 
-    ``at_once``: it is shown without asking the student.
+    With neither, the lecture is over; if it was ``interrupted``, it may go on. ``at_once``: it is shown without
+    asking the student.
     """
 
     socket: str
     title: str
     at_once: bool = False
+    folder: str = ""
+    interrupted: bool = False
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self.socket or self.folder)
+
+
+class LecturePosition(Struct, frozen=True, tag="position"):
+    """The teacher's place in a lecture from a file: the step of this ``place``, from 0.
+
+    The run is at ``record``; if it ``plays``, it goes from there, at this ``speed``, to where the step stops.
+    ``view`` and ``node`` are what the teacher looks at. ``reached`` is the place of the farthest step shown so
+    far, ``shown`` has the last record shown so far of each run.
+    """
+
+    place: int = 0
+    record: int = 0
+    plays: bool = False
+    speed: float = 1.0
+    view: str = ""
+    node: int | None = None
+    reached: int = 0
+    shown: tuple[int, ...] = ()
+
+
+class Audience(Struct, frozen=True):
+    """The students who are logged in, and those of them who follow the lecture, as numbers."""
+
+    students: int
+    following: int
+
+
+class PastLecture(Struct, frozen=True):
+    """A lecture from a file that was given to the class, with the date on which it began, ISO 8601."""
+
+    folder: str
+    title: str
+    date: str
+
+
+class PastLectures(Struct, frozen=True, tag="lectures"):
+    """The lectures from files that were given to the class, oldest first."""
+
+    lectures: tuple[PastLecture, ...]
+
+
+LONGEST_TEXT = 280
+"""In characters: that of a message, a question or an option, which must fit a student's screen."""
 
 
 class VoteQuestion(Struct, frozen=True, tag="asked"):
-    """A question of the teacher's to the class."""
+    """A question of the teacher's to the class. ``step`` is the number of its step in a lecture from a file."""
 
     serial: int
     text: str
     options: tuple[str, ...]
+    step: int = 0
 
 
 class VoteTally(Struct, frozen=True, tag="tally"):
-    """The votes for each option. While ``is_open``, more may come, and only the teacher sees the tally."""
+    """The votes for each option. While ``is_open``, more may come, and only the teacher sees the tally.
+
+    That of a question of a lecture from a file has the number of its ``step``, and, once the vote is closed, the
+    ``answer`` and its ``explanation``.
+    """
 
     serial: int
     text: str
     options: tuple[str, ...]
     votes: tuple[int, ...]
     is_open: bool
+    step: int = 0
+    answer: str = ""
+    explanation: str = ""
 
 
-Notice = Schedule | Comments | Welcome | Announcement | TeacherControl | Lecture | VoteQuestion | VoteTally
+Notice = (
+    Schedule
+    | Comments
+    | Welcome
+    | Announcement
+    | TeacherControl
+    | Lecture
+    | LecturePosition
+    | PastLectures
+    | VoteQuestion
+    | VoteTally
+)
 
 
 class Teacher(Protocol):
@@ -183,3 +257,12 @@ class Teacher(Protocol):
 
     def mark_read(self, serials: tuple[int, ...]) -> None:
         """Note that the student has read these comments. It blocks."""
+
+    def report_following(self, follows: bool) -> None:
+        """Report whether the student follows the lecture. It blocks."""
+
+    def start_branch(self, lecture: str, run: int, record: int) -> HostReady:
+        """Branch off a run of the lecture in this folder at a record. It blocks. Raises HostFailedError."""
+
+    def end_branch(self) -> None:
+        """End the branch, if there is one. It blocks."""

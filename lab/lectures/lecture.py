@@ -8,6 +8,9 @@ from lab.exercises.exercise import AnswerKey
 from lab.exercises.handout import normalize_answer
 from lab.scenario.file import Scenario
 
+LONGEST_TITLE = 80
+"""In characters."""
+
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
     """A question to the audience, and what its answer follows from; see ``AnswerKey``.
@@ -73,7 +76,10 @@ class LectureRun(Struct, frozen=True):
 
 
 class Lecture(Struct, frozen=True, dict=True):
-    """A lecture. ``intro`` is the text before its steps, in Markdown: what it is about, and for whom."""
+    """A lecture. ``intro`` is the text before its steps, in Markdown: what it is about, and for whom.
+
+    ``digest`` is that of the file's text.
+    """
 
     name: str
     path: str
@@ -81,6 +87,7 @@ class Lecture(Struct, frozen=True, dict=True):
     intro: str
     steps: tuple[Step, ...]
     runs: tuple[LectureRun, ...]
+    digest: str
 
     @cached_property
     def questions(self) -> tuple[Step, ...]:

@@ -11,6 +11,7 @@ What stands below ``### Notes`` is for the teacher alone. A step without a scena
 step before it. The stops become lines of the run's script, so each is a record at exactly its time.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,8 +23,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.exercises.handout import normalize_answer
+from lab.exercises.teacher import LONGEST_TEXT
 from lab.foreign_file import TOMLError, parse_toml, read_foreign_text
-from lab.lectures.lecture import Lecture, LectureRun, Question, Step
+from lab.lectures.lecture import LONGEST_TITLE, Lecture, LectureRun, Question, Step
 from lab.scenario.file import (
     Scenario,
     ScenarioError,
@@ -60,8 +62,6 @@ COURSE = (
 """The built-in lectures."""
 VIEWS = ("log", "diagram", "groups", "network", "script", "code", "inspect", "assertions")
 """The views of every run that a step may open; a protocol may bring more."""
-LONGEST_TITLE = 80
-"""In characters."""
 _LARGEST = 1 << 18
 _BLOCKS = ("scenario", "show", "question")
 _NOTES = "Notes"
@@ -234,6 +234,7 @@ class _Reading:
             _joined(head.text),
             tuple(steps),
             tuple(map(_with_stops, self._runs, self._stops)),
+            hashlib.sha256(self._text.encode()).hexdigest(),
         )
 
     def _refuse_blocks(self, blocks: Sequence[_Block]) -> None:
@@ -367,6 +368,10 @@ class _Reading:
         question = self._decoded(block, Question)
         if question is None:
             return None
+        for key, text in (("question", question.text), *(("choices", each) for each in question.options)):
+            if len(text) > LONGEST_TEXT:
+                longest = f"{LONGEST_TEXT} are the most that fit the students' screens"
+                self._wrong(block.line_of(key), f"{len(text)} characters; {longest}")
         different = len(set(map(normalize_answer, question.options)))
         if not _FEWEST_CHOICES <= different == len(question.options) <= _MOST_CHOICES:
             expected = f"{_FEWEST_CHOICES} to {_MOST_CHOICES} choices, each another answer"

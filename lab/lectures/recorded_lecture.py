@@ -8,16 +8,10 @@ from msgspec import Struct
 
 from lab.analysis.script_log import line_result
 from lab.lectures.lecture import Lecture, LectureRun, Step
+from lab.lectures.presentation import Presentation, PresentedRun, Stop
 from lab.recording.reader import open_recording
 from lab.scenario.report import Report
 from lab.scenario.run_scenario import run_simulated
-
-
-class Stop(Struct, frozen=True):
-    """A point at which a run stops: the number of a record, and its time."""
-
-    record: int
-    at_us: int
 
 
 class RecordedRun(Struct, frozen=True):
@@ -42,14 +36,12 @@ class RecordedLecture(Struct, frozen=True):
         """Return the run that a step shows, or the first one if none has begun."""
         return self.runs[step.run or 0]
 
-    def stop_of(self, step: Step) -> Stop | None:
-        """Return where this step stops; None if it shows no run."""
-        return self.run_of(step).stops.get(step.number) if step.shows_run else None
-
-    def begin_of(self, step: Step) -> Stop:
-        """Return where a step begins to show its run: where the step before stopped, or at its start."""
-        stops = [stop for number, stop in self.run_of(step).stops.items() if number < step.number]
-        return max(stops, key=lambda stop: stop.record, default=Stop(0, 0))
+    @property
+    def presentation(self) -> Presentation:
+        """What is shown of it."""
+        lecture = self.lecture
+        runs = (PresentedRun(str(each.file), each.stops, each.run.scenario.protocol) for each in self.runs)
+        return Presentation(lecture.name, lecture.title, lecture.steps, tuple(runs), lecture.digest)
 
 
 def record_lecture(

@@ -29,13 +29,14 @@ _KEYS = "Arrow keys turn the slides; a shows an answer, n the notes for the teac
 
 def draw_step(recorded: RecordedLecture, step: Step) -> str:
     """Return the picture of what a step shows of its run, as SVG; empty if it shows none. Raises ExportError."""
-    stop = recorded.stop_of(step)
+    presentation = recorded.presentation
+    stop = presentation.stop_of(step)
     if stop is None:
         return ""
     run = recorded.run_of(step)
     title = sanitize(run.run.scenario.title, 100)
     figure = FigureOptions(title=title, theme="paper", zoom="page", width=_WIDTH_PX)
-    options = ExportOptions(recorded.begin_of(step).at_us or None, stop.at_us, figure=figure)
+    options = ExportOptions(presentation.begin_of(step).at_us or None, stop.at_us, figure=figure)
     with closing(open_recording(run.file)) as store:
         return diagram_of(read_excerpt(store, options), medium="print")
 

@@ -1,13 +1,22 @@
 """The teacher's end of a running server's admin socket. Each request has one reply."""
 
 import socket
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from threading import Lock
+from typing import Self
 
 import msgspec
 
-from lab.exercises.teacher import ClassReport, ServerAdminError, VoteTally
+from lab.exercises.teacher import (
+    Audience,
+    ClassReport,
+    LecturePosition,
+    ServerAdminError,
+    ServerGoneError,
+    VoteTally,
+)
 from lab.serve.admin_requests import (
     AdminReply,
     AdminRequest,
@@ -16,6 +25,7 @@ from lab.serve.admin_requests import (
     BeginLecture,
     CloseVote,
     CommentAttempt,
+    EndLecture,
     EraseStudent,
     GetReport,
     GetTally,
@@ -23,6 +33,7 @@ from lab.serve.admin_requests import (
     ReadmitStudent,
     RecordRequest,
     RemoveStudent,
+    ShowPosition,
     TakeControl,
 )
 from lab.serve.data_folder import DataFolder, ServerLog
@@ -45,7 +56,10 @@ class AdminConnection:
     def __init__(self, folder: DataFolder) -> None:
         self._folder = folder
         self._lock = Lock()
-        running = folder.running_server()
+        self._connect()
+
+    def _connect(self) -> None:
+        running = self._folder.running_server()
         if running is None:
             raise self._no_server_error()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -57,7 +71,7 @@ class AdminConnection:
             self.close()
             raise self._no_server_error() from None
 
-    def __enter__(self) -> "AdminConnection":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -80,9 +94,19 @@ class AdminConnection:
         """Tell the student that the teacher controls the cluster, too, until this connection closes."""
         self._request(TakeControl(student))
 
-    def begin_lecture(self, feed: str, title: str) -> None:
-        """Show this cluster to the class until this connection closes."""
-        self._request(BeginLecture(feed, title))
+    def begin_lecture(self, feed: str, title: str, folder: str = "") -> None:
+        """Show this cluster, or the lecture in this folder, to the class until this connection closes."""
+        self._request(BeginLecture(feed, title, folder))
+
+    def show_position(self, position: LecturePosition) -> Audience:
+        """Show the class where the teacher is in a lecture from a file; return who is there."""
+        found = self._request(ShowPosition(position)).audience
+        assert found is not None
+        return found
+
+    def end_lecture(self) -> None:
+        """Note that the lecture from a file is over, and will not go on."""
+        self._request(EndLecture())
 
     def change_records(self, request: RecordRequest) -> str:
         """Carry out a request about one student; return the result, for the teacher."""
@@ -95,6 +119,10 @@ class AdminConnection:
     def ask(self, text: str, options: tuple[str, ...]) -> None:
         """Ask the class a question."""
         self._request(AskQuestion(text, options))
+
+    def ask_step(self, number: int, text: str, options: tuple[str, ...], answer: str, explanation: str) -> None:
+        """Ask the class the question of a step; the answer is shown when the vote is closed."""
+        self._request(AskQuestion(text, options, number, answer, explanation))
 
     def tally(self) -> VoteTally:
         """Return the votes so far."""
@@ -118,7 +146,7 @@ class AdminConnection:
                     lines = self._server.receive()
         except TimeoutError:
             self.close()  # a late reply would be taken for the next one
-            raise ServerAdminError("the server does not answer; see lab serve log") from None
+            raise ServerGoneError("the server does not answer; see lab serve log") from None
         except (EOFError, OSError):
             raise self._no_server_error() from None
         reply = msgspec.json.decode(lines[0], type=AdminReply)
@@ -126,8 +154,34 @@ class AdminConnection:
             raise ServerAdminError(reply.failure)
         return reply
 
-    def _no_server_error(self) -> ServerAdminError:
-        return ServerAdminError(f"no server runs in {self._folder.path}; start one with: lab serve")
+    def _no_server_error(self) -> ServerGoneError:
+        return ServerGoneError(f"no server runs in {self._folder.path}; start one with: lab serve")
+
+
+class LectureConnection(AdminConnection):
+    """A connection to the class of a lecture from a file, in its folder. It can be opened again."""
+
+    def __init__(self, data: DataFolder, lecture: Path, title: str) -> None:
+        super().__init__(data)
+        self._lecture = title, str(lecture)
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def connect_again(self) -> None:
+        """Connect again after the server has gone, and show the lecture to the class."""
+        with self._lock:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # a process that watches this one has a copy
+            self.close()
+            self._connect()
+        self._begin()
+
+    def _begin(self) -> None:
+        title, folder = self._lecture
+        self.begin_lecture("", title, folder)
 
 
 class AdminClient:

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from lab.exercises.teacher import ClassReport, VoteTally
+from lab.exercises.teacher import Audience, ClassReport, LecturePosition, VoteTally
 
 
 class GetReport(Struct, frozen=True, tag="report"):
@@ -23,17 +23,31 @@ class TakeControl(Struct, frozen=True, tag="keys"):
 
 
 class BeginLecture(Struct, frozen=True, tag="lecture"):
-    """Show the cluster with this feed to the class while the connection lasts."""
+    """Show the cluster with this feed, or the lecture in this folder, to the class while the connection lasts."""
 
     socket: str
     title: str
+    folder: str = ""
+
+
+class ShowPosition(Struct, frozen=True, tag="position"):
+    """Show the class where the teacher is in a lecture from a file."""
+
+    position: LecturePosition
+
+
+class EndLecture(Struct, frozen=True, tag="end lecture"):
+    """Note that a lecture from a file is over, and will not go on."""
 
 
 class AskQuestion(Struct, frozen=True, tag="ask"):
-    """Ask the class a question."""
+    """Ask the class a question; in a lecture from a file, that of a step, with what is shown after the vote."""
 
     text: str
     options: tuple[str, ...]
+    step: int = 0
+    answer: str = ""
+    explanation: str = ""
 
 
 class GetTally(Struct, frozen=True, tag="tally"):
@@ -81,7 +95,16 @@ class EraseStudent(Struct, frozen=True, tag="erase"):
 RecordRequest = CommentAttempt | RemoveStudent | ReadmitStudent | ArchiveStudent | EraseStudent
 
 AdminRequest = (
-    GetReport | NotifyStudents | TakeControl | BeginLecture | AskQuestion | GetTally | CloseVote | RecordRequest
+    GetReport
+    | NotifyStudents
+    | TakeControl
+    | BeginLecture
+    | ShowPosition
+    | EndLecture
+    | AskQuestion
+    | GetTally
+    | CloseVote
+    | RecordRequest
 )
 
 
@@ -93,3 +116,4 @@ class AdminReply(Struct, frozen=True, omit_defaults=True):
     report: ClassReport | None = None
     notified: list[str] = []
     tally: VoteTally | None = None
+    audience: Audience | None = None

@@ -24,12 +24,14 @@ from lab.serve.admin_requests import (
     AskQuestion,
     BeginLecture,
     CloseVote,
+    EndLecture,
     EraseStudent,
     GetReport,
     GetTally,
     NotifyStudents,
     RecordRequest,
     RemoveStudent,
+    ShowPosition,
     TakeControl,
 )
 from lab.serve.cluster_pool import ClusterProcess
@@ -194,10 +196,14 @@ def _handle_request(
         case TakeControl(student):
             run = context.clusters.running(student)
             held.enter_context(hub.control_of(student, "" if run is None else run.recording))
-        case BeginLecture(socket, title):
-            held.enter_context(hub.lecture_on(socket, title))
-        case AskQuestion(text, options):
-            hub.ask(text, options)
+        case BeginLecture(socket, title, folder):
+            held.enter_context(hub.lecture_on(socket, title, folder))
+        case ShowPosition(position):
+            return AdminReply(audience=hub.show_position(position))
+        case EndLecture():
+            hub.end_lecture()
+        case AskQuestion(text, options, step, answer, explanation):
+            hub.ask(text, options, step, answer, explanation)
         case GetTally():
             return AdminReply(tally=hub.tally())
         case CloseVote():

@@ -1,14 +1,21 @@
 """The hub between teacher and sessions: it forwards the teacher's notices, and collects votes.
 
-Control of a cluster and a lecture last as long as the teacher's connection, however it ends.
+Control of a cluster and a lecture last as long as the teacher's connection, however it ends. How far a lecture
+from a file was given is stored in its folder, so the next connection can go on there.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec.structs import replace
 
 from lab.exercises.teacher import (
+    LONGEST_TEXT,
     Announcement,
+    Audience,
     Lecture,
+    LecturePosition,
     Notice,
     ServerAdminError,
     TeacherControl,
@@ -16,10 +23,12 @@ from lab.exercises.teacher import (
     VoteTally,
     Welcome,
 )
+from lab.lectures.lecture import LONGEST_TITLE
+from lab.lectures.presentation import Progress, read_progress, write_progress
 from lab.serve.data_folder import ServerLog
 from lab.text import sanitize
 
-LONGEST_TEXT = 280
+_LONGEST_EXPLANATION = 4000
 _MOST_CHOICES = 9
 _Send = Callable[[Notice], None]
 
@@ -43,7 +52,10 @@ class BroadcastHub:
         self._sessions: dict[str, list[_Send]] = {}
         self._controlled: dict[str, int] = {}
         self.lecture: Lecture | None = None
+        self._progress = Progress()
+        self._following: set[str] = set()
         self._question: VoteQuestion | None = None
+        self._key = "", ""
         self._votes: dict[str, int] = {}
         self._serial = 0
         self._welcomes: dict[str, str] = {}
@@ -65,7 +77,11 @@ class BroadcastHub:
         if self._controlled.get(student):
             send(TeacherControl(held=True))
         if self.lecture is not None:
-            send(Lecture(self.lecture.socket, self.lecture.title, at_once=True))
+            send(replace(self.lecture, at_once=True))
+            if self.lecture.folder:
+                for tally in self._progress.tallies.values():
+                    send(tally)
+                send(self._progress.position)
             if self._question is not None:
                 send(self._question)
         try:
@@ -74,12 +90,17 @@ class BroadcastHub:
             self._sessions[student].remove(send)
             if not self._sessions[student]:
                 del self._sessions[student]
+                self._following.discard(student)
 
     def vote(self, student: str, serial: int, choice: int) -> None:
         """Count the student's vote; the last one counts while the vote is open."""
         question = self._question
         if question is not None and question.serial == serial and 0 <= choice < len(question.options):
             self._votes[student] = choice
+
+    def report_following(self, student: str, follows: bool) -> None:
+        """Note whether this student follows the lecture."""
+        (self._following.add if follows else self._following.discard)(student)
 
     def renew_notices(self, student: str = "") -> None:
         """Send this student, or all, their persistent notices again: they have changed."""
@@ -130,30 +151,66 @@ class BroadcastHub:
                 self._send(student, TeacherControl(held=False))
 
     @contextmanager
-    def lecture_on(self, socket: str, title: str) -> Iterator[None]:
-        """Show the cluster whose feed is on this socket to all. Raises ServerAdminError."""
+    def lecture_on(self, socket: str, title: str, folder: str = "") -> Iterator[None]:
+        """Show the cluster whose feed is on this socket to all, or the lecture in this folder.
+
+        Raises ServerAdminError.
+        """
         if self.lecture is not None:
             raise ServerAdminError(f"a lecture is already in progress: {self.lecture.title}; end it with q")
-        self.lecture = Lecture(socket, sanitize(title, 60), self._lectures_at_once)
+        self._progress = read_progress(Path(folder)) if folder else Progress()
+        self.lecture = Lecture(socket, sanitize(title, LONGEST_TITLE), self._lectures_at_once, folder)
         self._log.write("lecture", self.lecture.title)
         self._send_all(self.lecture)
         try:
             yield
         finally:
+            is_interrupted = bool(folder) and not self._progress.is_over
             self.lecture, self._question = None, None
-            self._log.write("lecture", "over")
-            self._send_all(Lecture("", ""))
+            self._following.clear()
+            self._log.write("lecture", "interrupted" if is_interrupted else "over")
+            self._send_all(Lecture("", "", interrupted=is_interrupted))
+            if folder:
+                self.renew_notices()
 
-    def ask(self, text: str, options: tuple[str, ...]) -> None:
-        """Ask all who are logged in, and all who log in while the vote is open. Raises ServerAdminError."""
+    def show_position(self, position: LecturePosition) -> Audience:
+        """Show the class where the teacher is in a lecture from a file; return who is there.
+
+        Raises ServerAdminError, and OSError if it cannot be stored.
+        """
+        folder, before = self._lecture_folder(), self._progress.position
+        if position != before:
+            self._progress = replace(self._progress, position=position)
+            self._send_all(position)
+            if (position.place, position.shown) != (before.place, before.shown):
+                write_progress(self._progress, folder)
+        return Audience(len(self._sessions), len(self._following))
+
+    def end_lecture(self) -> None:
+        """Note that a lecture from a file is over, and not interrupted. Raises ServerAdminError and OSError."""
+        self._progress = replace(self._progress, is_over=True)
+        write_progress(self._progress, self._lecture_folder())
+
+    def _lecture_folder(self) -> Path:
+        if self.lecture is None or not self.lecture.folder:
+            raise ServerAdminError("no lecture from a file is in progress; begin one: lab serve lecture FILE.md")
+        return Path(self.lecture.folder)
+
+    def ask(
+        self, text: str, options: tuple[str, ...], step: int = 0, answer: str = "", explanation: str = ""
+    ) -> None:
+        """Ask all who are logged in, and all who log in while the vote is open.
+
+        ``answer`` and ``explanation`` are shown when the vote is closed. Raises ServerAdminError.
+        """
         if not 2 <= len(options) <= _MOST_CHOICES:
             raise ServerAdminError(
                 f'write a question and 2 to {_MOST_CHOICES} choices: ask "who leads next?" | 4 | 5'
             )
         self._serial += 1
-        self._question = VoteQuestion(
-            self._serial, _clean_text(text), tuple(_clean_text(choice) for choice in options)
-        )
+        cleaned = tuple(_clean_text(choice) for choice in options)
+        self._question = VoteQuestion(self._serial, _clean_text(text), cleaned, step)
+        self._key = sanitize(answer, LONGEST_TEXT), " ".join(explanation.split())[:_LONGEST_EXPLANATION]
         self._votes = {}
         self._log.write("asked", f"{self._question.text}: {' | '.join(self._question.options)}")
         self._send_all(self._question)
@@ -165,20 +222,28 @@ class BroadcastHub:
         return self._tally(self._question, is_open=True)
 
     def close_vote(self) -> VoteTally:
-        """Close the vote, and send the tally to all. Raises ServerAdminError."""
+        """Close the vote, and send the tally to all.
+
+        Raises ServerAdminError, and OSError if the tally of a lecture from a file cannot be stored.
+        """
         self.tally()
         assert self._question is not None
         tally = self._tally(self._question, is_open=False)
+        answer, explanation = self._key
+        tally = replace(tally, answer=answer, explanation=explanation)
         self._question = None
         message = (f"{choice} {count}" for choice, count in zip(tally.options, tally.votes, strict=True))
         self._log.write("tally", f"{tally.text}: {', '.join(message)}")
         self._send_all(tally)
+        if tally.step and self.lecture is not None and self.lecture.folder:
+            self._progress = replace(self._progress, tallies=self._progress.tallies | {tally.step: tally})
+            write_progress(self._progress, Path(self.lecture.folder))
         return tally
 
     def _tally(self, question: VoteQuestion, is_open: bool) -> VoteTally:
         votes = list(self._votes.values())
         counts = tuple(votes.count(place) for place in range(len(question.options)))
-        return VoteTally(question.serial, question.text, question.options, counts, is_open)
+        return VoteTally(question.serial, question.text, question.options, counts, is_open, question.step)
 
     def _send_all(self, notice: Notice) -> None:
         for student in list(self._sessions):

@@ -86,6 +86,7 @@ class DataFolder:
         self.valid_course = self.path / "course.valid.toml"
         self.comments = self.path / "comments.json"
         self.removed = self.path / "removed"
+        self.lectures = self.path / "lectures"
         self.log = self.path / LOG
         self.seals = self.path / SEALS
         self.running = self.path / "server.json"

@@ -220,6 +220,7 @@ class _Server:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(context.presence.all_ended.wait(), _END_WITHIN_S)
         await context.clusters.end_all()
+        await context.branches.end_all()
         context.progress_updater.end()
 
     def _on_fork_server_lost(self) -> None:

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from lab.exercises.attempts import StudentFolder
 from lab.exercises.exercise import Exercise
-from lab.exercises.teacher import Comments, Notice, ServerAdminError
+from lab.exercises.teacher import Comments, Notice, PastLectures, ServerAdminError
 from lab.serve.admission import Admission
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children, ProgressWork
@@ -29,7 +29,9 @@ from lab.serve.cluster_pool import ClusterPool
 from lab.serve.comments import CommentBook
 from lab.serve.course_file import CourseFile
 from lab.serve.data_folder import DataFolder, ServerLog
+from lab.serve.given_lectures import past_lectures
 from lab.serve.gradebook import SealBook, Sealer
+from lab.serve.lecture_branches import LectureBranches
 from lab.serve.limits import Limits, RateLimit
 from lab.units import format_count
 
@@ -196,6 +198,7 @@ class ServerContext:
         self.clusters = ClusterPool(
             children, self.exercises, limits, log, self.environment, self._on_run_ended, nonce=nonce
         )
+        self.branches = LectureBranches(folder, children, limits, log, self.environment)
         self.progress_updater = ProgressUpdater(
             folder, children, log, partial(self.environment, nice=_PROGRESS_NICE)
         )
@@ -221,6 +224,7 @@ class ServerContext:
         notices: list[Notice] = [self.course.course.schedule_for(student)]
         with contextlib.suppress(ServerAdminError):  # the teacher's next comment reports it
             notices.append(Comments(self.comments.of(student)))
+        notices.append(PastLectures(past_lectures(self.folder)))
         return notices
 
     async def end_sessions(self, student: str, why: str) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import queue
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,7 @@ from lab.exercises.teacher import Notice, ServerAdminError
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.cluster_pool import ClusterPool
 from lab.serve.comments import CommentBook
+from lab.serve.lecture_branches import LectureBranches
 from lab.worlds.host.runs import RunInfo
 from lab.worlds.json_lines import GARBAGE, LONGEST_LINE, Channel, answer_requests, to_line
 from lab.worlds.launch import HostFailedError, HostRefusedError
@@ -49,7 +50,25 @@ class MarkRead(Struct, frozen=True, tag="read"):
     serials: tuple[int, ...]
 
 
-ControlRequest = StartRun | EndRun | GetRun | CastVote | MarkRead
+class ReportFollowing(Struct, frozen=True, tag="follows"):
+    """Note whether the student follows the lecture."""
+
+    follows: bool
+
+
+class StartBranch(Struct, frozen=True, tag="branch"):
+    """Branch off a run of the lecture in this folder at a record; a running branch ends first."""
+
+    lecture: str
+    run: int
+    record: int
+
+
+class EndBranch(Struct, frozen=True, tag="end branch"):
+    """End the student's branch, if there is one."""
+
+
+ControlRequest = StartRun | EndRun | GetRun | CastVote | MarkRead | ReportFollowing | StartBranch | EndBranch
 
 
 class ControlReply(Struct, frozen=True, tag="answer"):
@@ -83,7 +102,10 @@ class ControlClient:
 
         Raises HostFailedError.
         """
-        reply = self._request(StartRun(config))
+        return self._start(StartRun(config))
+
+    def _start(self, request: StartRun | StartBranch) -> HostReady:
+        reply = self._request(request)
         if reply.ready is None:
             raise (HostRefusedError if reply.refused else HostFailedError)(reply.failure)
         return reply.ready
@@ -103,6 +125,18 @@ class ControlClient:
     def mark_read(self, serials: tuple[int, ...]) -> None:
         """Note that the student has read these comments. Raises HostFailedError if the server has gone."""
         self._request(MarkRead(serials))
+
+    def report_following(self, follows: bool) -> None:
+        """Report whether the student follows the lecture. Raises HostFailedError if the server has gone."""
+        self._request(ReportFollowing(follows))
+
+    def start_branch(self, lecture: str, run: int, record: int) -> HostReady:
+        """Branch off a run of a lecture, and wait until its host serves its feed. Raises HostFailedError."""
+        return self._start(StartBranch(lecture, run, record))
+
+    def end_branch(self) -> None:
+        """End the branch, if there is one. Raises HostFailedError if the server has gone."""
+        self._request(EndBranch())
 
     def listen(self, callback: Callable[[Notice], object]) -> None:
         """Call ``callback`` in another thread with each notice, starting with those that have already arrived."""
@@ -144,7 +178,12 @@ class ControlClient:
 
 
 async def serve_control(
-    control: socket.socket, student: str, clusters: ClusterPool, hub: BroadcastHub, comments: CommentBook
+    control: socket.socket,
+    student: str,
+    clusters: ClusterPool,
+    branches: LectureBranches,
+    hub: BroadcastHub,
+    comments: CommentBook,
 ) -> None:
     """Handle the session's requests until it ends: the server's end."""
     reader, writer = await asyncio.open_unix_connection(sock=control, limit=LONGEST_LINE)
@@ -152,29 +191,37 @@ async def serve_control(
     async def answer(request: ControlRequest) -> ControlReply:
         match request:
             case StartRun(config):
-                return await _start(clusters, student, config)
+                return await _start(clusters.start(student, config))
+            case StartBranch(lecture, run, record):
+                return await _start(branches.start(student, lecture, run, record))
+            case EndBranch():
+                await branches.end(student)
             case EndRun():
                 return ControlReply(failure=await clusters.end(student))
             case GetRun():
                 return ControlReply(run=clusters.running(student))
             case CastVote(serial, choice):
                 hub.vote(student, serial, choice)
-                return ControlReply()
+            case ReportFollowing(follows):
+                hub.report_following(student, follows)
             case MarkRead(serials):
                 try:
                     comments.mark_read(student, serials)
                 except (ServerAdminError, OSError) as error:
                     return ControlReply(failure=f"this could not be stored: {error}")
                 hub.renew_notices(student)
-                return ControlReply()
+        return ControlReply()
 
-    with hub.subscription(student, lambda notice: writer.write(to_line(notice))):
-        await answer_requests(reader, writer, ControlRequest, answer, _MISUNDERSTOOD)
-
-
-async def _start(clusters: ClusterPool, student: str, config: RunConfig) -> ControlReply:
     try:
-        return ControlReply(ready=await clusters.start(student, config))
+        with hub.subscription(student, lambda notice: writer.write(to_line(notice))):
+            await answer_requests(reader, writer, ControlRequest, answer, _MISUNDERSTOOD)
+    finally:
+        branches.release(student)
+
+
+async def _start(starting: Awaitable[HostReady]) -> ControlReply:
+    try:
+        return ControlReply(ready=await starting)
     except HostFailedError as error:
         return ControlReply(failure=str(error), refused=isinstance(error, HostRefusedError))
     except OSError as error:

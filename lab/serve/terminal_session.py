@@ -198,8 +198,9 @@ class TerminalSession:
         self._pty = Pty(self._size, self._show, self._allow_typing)
         self._pty.hold(bool(self._held))
         ours, its = socket.socketpair()
+        context = self._context
         control = asyncio.create_task(
-            serve_control(ours, self._student, self._context.clusters, self._context.hub, self._context.comments)
+            serve_control(ours, self._student, context.clusters, context.branches, context.hub, context.comments)
         )
         try:
             with its, self._pty.open_slave() as slave:

@@ -349,7 +349,7 @@ class ActionTable(Mapping[str, Action]):
             return "only in a simulated run can you choose the next event: lab run bully --sim"
         if action.word in ("next-mark", "previous-mark") and "search" in seen:
             return ""
-        if source.is_served and action.word in _NOT_SERVED:
+        if source.is_served and action.word in _NOT_SERVED and not (action.word == "branch" and source.may_branch):
             return f"{action.word} is not on the server; install lab to use it"
         return self._reason_in_exercise(action) or self._reason_missing(action.word, seen)
 

@@ -110,15 +110,18 @@ _JUDGED_AT_ONCE = 200
 class Source:
     """A source of records, which may accept commands. ``ended`` says why a live run is over; empty until then.
 
+    ``grows``: records may be added to those that are there.
     ``clock`` is the virtual clock of a simulated run that is still going on. ``recording`` is the file of the
     records, if known. ``attempt`` assesses the exercise that the run belongs to, if any. ``waiting`` are the
     commands given by hand that wait for their triggers, ``own_commands`` those of the source itself.
-    ``is_served``: the user has no shell on this machine. ``extension`` is what the protocol brings. ``why_viewer``
-    tells a viewer why commands are refused. ``scenario`` is that of the run; of a run without one, it is empty.
+    ``is_served``: the user has no shell on this machine; ``may_branch``: but may branch. ``extension`` is what the
+    protocol brings. ``why_viewer`` tells a viewer why commands are refused. ``scenario`` is that of the run; of a
+    run without one, it is empty.
     """
 
     can_command = False
     is_live = False
+    grows = False
     ended: str = ""
     clock: Clock | None = None
     recording: Path | None = None
@@ -126,6 +129,7 @@ class Source:
     waiting: tuple[str, ...] = ()
     own_commands: tuple[str, ...] = ()
     is_served = False
+    may_branch = False
     why_viewer = "this viewer gives no commands; lab attach without --viewer does"
 
     def __init__(self, store: RecordStore) -> None:
@@ -267,7 +271,63 @@ class FileSource(Source):
         self._recorded.close()
 
 
-class FeedSource(Source):
+class GrowingSource(Source):
+    """Records that come one after the other; ``header`` is the first line."""
+
+    grows = True
+
+    def __init__(self, header: bytes) -> None:
+        self._feed = FeedRecords(header)
+        super().__init__(self._feed)
+        self._observe(self.store.header)
+
+    def close(self) -> None:
+        self._feed.close()
+
+    def _append(self, line: bytes) -> Record | None:
+        """Add a record, and return it; None if it cannot be read."""
+        number = len(self._feed)
+        self._feed.append(line)
+        try:
+            record = self._feed.decode(line)
+        except msgspec.DecodeError:
+            self._observe(None)
+            return None
+        self.marks.add(number, record)
+        self.script_log.add(number, record)
+        self._observe(record)
+        return record
+
+
+class PrefixSource(GrowingSource):
+    """The first records of a file, which ``extend`` adds: what has been shown of a run, and nothing of the rest.
+
+    Raises NotARecordingError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._recorded = open_recording(path)
+        super().__init__(self._recorded.raw(0))
+        self.recording = path
+
+    @property
+    def is_complete(self) -> bool:
+        """True: nothing comes unless it is added."""
+        return True
+
+    async def extend(self, record: int) -> None:
+        """Add all records up to this one, in chunks, so that the interface stays responsive."""
+        while len(self.store) <= min(record, len(self._recorded) - 1):
+            self._append(self._recorded.raw(len(self.store)))
+            if len(self.store) % _JUDGED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    def close(self) -> None:
+        super().close()
+        self._recorded.close()
+
+
+class FeedSource(GrowingSource):
     """The records of a live run. ``over`` is set once the feed has ended."""
 
     is_live = True
@@ -279,12 +339,10 @@ class FeedSource(Source):
         role: Literal["driver", "viewer"],
         header: bytes,
     ) -> None:
+        super().__init__(header)
         self._reader = reader
         self._writer = writer
         self.can_command = role == "driver"
-        self._feed = FeedRecords(header)
-        super().__init__(self._feed)
-        self._observe(self.store.header)
         self._orders = 0
         self._replies: dict[int, asyncio.Future[Reply]] = {}
         self._given: set[str] = set()
@@ -375,7 +433,7 @@ class FeedSource(Source):
 
     def close(self) -> None:
         self._writer.close()
-        self._feed.close()
+        super().close()
 
     def _receive(self, line: bytes) -> None:
         if line.startswith(REPLY_PREFIX):
@@ -387,16 +445,9 @@ class FeedSource(Source):
         if line.startswith(CLOCK_PREFIX):
             self.clock = msgspec.json.decode(line, type=Clock)
             return
-        number = len(self._feed)
-        self._feed.append(line)
-        try:
-            record = self._feed.decode(line)
-        except msgspec.DecodeError:
-            self._observe(None)
+        record = self._append(line)
+        if record is None:
             return
-        self.marks.add(number, record)
-        self.script_log.add(number, record)
-        self._observe(record)
         self._note_failure(record)
         at_us = getattr(record, "at_us", 0)
         if at_us > self._newest_us:

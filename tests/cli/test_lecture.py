@@ -68,6 +68,14 @@ def test_slides_and_hand_outs_are_written_once(lab: Lab, tmp_path: Path) -> None
     assert "A minute" not in slides.read_text("utf-8")
 
 
+def test_a_film_is_written(lab: Lab, tmp_path: Path) -> None:
+    film = tmp_path / "a.cast"
+    done = lab("lecture", "export", str(write_lecture(tmp_path)), "-o", str(film), "--json")
+    assert done.status == 0, done.err
+    assert '"kind":"film"' in done.out.replace(" ", "")
+    assert film.read_text("utf-8").startswith('{"version":2,"width":120,"height":40,"title":"A pause"}')
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -78,10 +86,11 @@ def test_slides_and_hand_outs_are_written_once(lab: Lab, tmp_path: Path) -> None
         (("check", "none.md"), "none.md: No such file or directory; name a lecture, NAME.md"),
         (
             ("export", "pause.md", "-o", "x.pdf"),
-            "--out x.pdf: name a file that ends in .html for slides, or in .md",
+            "--out x.pdf: name a file that ends in .html for slides, .md for a hand-out, or .cast",
         ),
         (("export", "pause.md", "-o", "pause.md"), "--out pause.md is the lecture itself; name another file"),
         (("export", "pause.md", "-o", "x.md", "--no-notes"), "--no-notes: a hand-out has no notes; leave it out"),
+        (("export", "pause.md", "-o", "x.cast", "--no-notes"), "--no-notes: a film has no notes; leave it out"),
         (("rehearse", "pause.md", "--step", "9"), "--step 9: this lecture has the steps 1 to 3"),
         (("rehearse", "pause.md"), "lab lecture show NAME"),
     ],

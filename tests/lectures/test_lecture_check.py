@@ -8,7 +8,8 @@ import pytest
 from lab.guide.contents import find_page
 from lab.lectures.lecture_check import lecture_problems
 from lab.lectures.lecture_reader import find_lecture, names, read_lecture
-from lab.lectures.recorded_lecture import Stop, record_lecture
+from lab.lectures.presentation import Stop
+from lab.lectures.recorded_lecture import record_lecture
 from tests.lectures.lecture_files import TEXT, line_of, make_lecture, write_lecture
 from tests.profile import sampled
 
@@ -29,13 +30,13 @@ def test_the_stops_are_found_in_the_recording(tmp_path: Path) -> None:
     lecture = make_lecture(tmp_path)
     recorded = record_lecture(lecture, tmp_path)
     text, paused, two = lecture.steps
-    first, second = recorded.stop_of(paused), recorded.stop_of(two)
-    assert recorded.stop_of(text) is None
+    first, second = recorded.presentation.stop_of(paused), recorded.presentation.stop_of(two)
+    assert recorded.presentation.stop_of(text) is None
     assert first is not None
     assert second is not None
     assert first.at_us < second.at_us
-    assert recorded.begin_of(paused) == Stop(0, 0)
-    assert recorded.begin_of(two) == first
+    assert recorded.presentation.begin_of(paused) == Stop(0, 0)
+    assert recorded.presentation.begin_of(two) == first
 
 
 def test_a_stop_that_is_never_reached(tmp_path: Path) -> None:

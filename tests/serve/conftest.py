@@ -1,5 +1,6 @@
-"""Keys of two students and a stranger, and a server with the two as its class, for tests that do not end it."""
+"""Keys of two students and a stranger, a server with the two as its class, and the teacher beside it."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from msgspec import Struct
 
 from tests.serve.lab_server import Client, Server, new_key
+from tests.tui.terminal import Terminal
 
 
 class School(Struct):
@@ -41,3 +43,25 @@ def server(school: School, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture
 def anna(server: Server, school: School) -> Client:
     return Client(server, school.anna)
+
+
+class Teacher:
+    """Runs ``lab serve COMMANDS`` in terminals, with folders of its own."""
+
+    def __init__(self, server: Server, home: Path, sockets: str) -> None:
+        self._server = server
+        self._environment = {
+            **{f"XDG_{name}_HOME": str(home) for name in ("DATA", "CONFIG", "STATE", "CACHE")},
+            "XDG_RUNTIME_DIR": sockets,
+        }
+
+    def __call__(self, *words: str) -> Terminal:
+        """Run this command beside the server."""
+        data = ("--data", str(self._server.data))
+        return Terminal("-m", "lab", "serve", *words, *data, environment=self._environment)
+
+
+@pytest.fixture
+def teacher(server: Server, tmp_path: Path) -> Iterator[Teacher]:
+    with tempfile.TemporaryDirectory(prefix="lab-") as sockets:  # a short path, as sockets need
+        yield Teacher(server, tmp_path, sockets)

@@ -6,8 +6,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.lectures.lecture_files import write_lecture
 from tests.serve.browser import CHROMIUM, Browser, Chromium
+from tests.serve.conftest import Teacher
 from tests.serve.lab_server import Client, Server, new_key
+from tests.tui.terminal_screen import TerminalScreen
 from tests.waiting import wait_for
 
 pytestmark = [
@@ -21,6 +24,7 @@ _ROW = (
     "[...document.querySelectorAll('.xterm-rows > div')].find(row => row.textContent.includes('The highest'))"
     ".getBoundingClientRect().y"
 )
+_NEXT = "\x1b[6~"
 _OVER = "!document.getElementById('over').hidden"
 
 
@@ -53,10 +57,14 @@ def browser(chromium: Chromium) -> Iterator[Browser]:
 
 
 def _come_in(browser: Browser, server: Server, code: str) -> None:
+    _go_in(browser, server, code)
+    browser.sees("lab exercises")
+
+
+def _go_in(browser: Browser, server: Server, code: str) -> None:
     browser.go_to(server.page())
     browser.shows("document.activeElement.id === 'code'")
     browser.type(f"{code}\r")
-    browser.sees("lab exercises")
 
 
 def _begin(browser: Browser) -> None:
@@ -81,6 +89,36 @@ def test_an_exercise_is_solved_in_a_browser(server: Server, browser: Browser) ->
     browser.sees("5 of 5 points", "SOLVED")
     assert {urlsplit(each).netloc for each in browser.requested} == {urlsplit(server.page()).netloc}
     assert browser.complaints == ["Failed to load resource: the server responded with a status of 403 (Forbidden)"]
+
+
+def test_a_lecture_is_followed_in_a_browser(
+    server: Server, browser: Browser, teacher: Teacher, tmp_path: Path
+) -> None:
+    """It opens at log-in, goes where the teacher goes, and asks its question."""
+    with teacher("lecture", str(write_lecture(tmp_path))) as giving:
+        lecture = TerminalScreen(giving)
+        lecture.sees("1/3  Only a text")
+        _go_in(browser, server, server.invite("ida"))
+        browser.sees("1/3  Only a text", "Silence proves nothing.")
+        lecture.sees("1 of 1 student follow")
+        lecture.type(_NEXT)
+        browser.sees("2/3  The coordinator is paused", "Nobody has noticed")
+        lecture.type(_NEXT)
+        browser.sees("your teacher asks the class", "Who leads now?")
+        browser.type("1\r")
+        lecture.sees("1 answer")
+        lecture.type(_NEXT)
+        lecture.type(_NEXT)
+        browser.sees("✓ only 5", "the answer: only 5")
+        lecture.type("\r")
+        lecture.type("q")
+        lecture.sees("leave the lecture?")
+        lecture.type("2\r")
+        assert giving.status() == 0, giving.last()
+        browser.sees("the lecture is over")
+    browser.type("q")
+    browser.sees("light or dark")
+    browser.type("q")
 
 
 def test_the_terminal_fills_the_window(server: Server, browser: Browser) -> None:

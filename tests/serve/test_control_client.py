@@ -18,7 +18,8 @@ from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children, start_fork_server
 from lab.serve.cluster_pool import ClusterPool
 from lab.serve.comments import CommentBook
-from lab.serve.data_folder import ServerLog
+from lab.serve.data_folder import DataFolder, ServerLog
+from lab.serve.lecture_branches import LectureBranches
 from lab.serve.limits import Limits
 from lab.serve.session_control import ControlClient, serve_control
 from lab.worlds.launch import HostFailedError, HostRefusedError
@@ -56,10 +57,11 @@ def _at_the_server(
         with_sockets = {"XDG_RUNTIME_DIR": str(sockets), "HOME": str(home)}
         room = ChildEnvironment(with_sockets, str(home), 1024 * _MIB, file_bytes, 0)
         clusters = ClusterPool(children, _EXERCISES, limits or Limits(), log, lambda _: room)
+        branches = LectureBranches(DataFolder(home / "data"), children, limits or Limits(), log, lambda _: room)
         ours, its = socket.socketpair()
         comments = CommentBook(home / "comments.json")
         clusters.student_entered("anna")
-        control = asyncio.create_task(serve_control(ours, "anna", clusters, BroadcastHub(log), comments))
+        control = asyncio.create_task(serve_control(ours, "anna", clusters, branches, BroadcastHub(log), comments))
         try:
             await asyncio.to_thread(ask, ControlClient(its))
         finally:
@@ -138,11 +140,11 @@ def test_an_invalid_request_is_answered(home: Path) -> None:
     log = ServerLog(home / "log")
 
     async def serve() -> None:
-        clusters = ClusterPool(
-            cast(Children, None), {}, Limits(), log, lambda _: ChildEnvironment({}, str(home), 0, 0, 0)
-        )
+        children, room = cast(Children, None), ChildEnvironment({}, str(home), 0, 0, 0)
+        clusters = ClusterPool(children, {}, Limits(), log, lambda _: room)
+        branches = LectureBranches(DataFolder(home / "data"), children, Limits(), log, lambda _: room)
         comments = CommentBook(home / "comments.json")
-        control = asyncio.create_task(serve_control(ours, "anna", clusters, BroadcastHub(log), comments))
+        control = asyncio.create_task(serve_control(ours, "anna", clusters, branches, BroadcastHub(log), comments))
         reader, writer = await asyncio.open_unix_connection(sock=its)
         for line in (b"{}", b"\xff\x00", b'{"type":"start"}', b"[" * 5000):
             writer.write(line + b"\n")

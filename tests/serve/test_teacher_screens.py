@@ -1,42 +1,17 @@
 """The teacher's screens in terminals of their own, and what students with OpenSSH's client see."""
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Commanded
-from tests.serve.conftest import School
+from tests.serve.conftest import School, Teacher
 from tests.serve.lab_server import Client, Server
 from tests.serve.web_client import WebClient
 from tests.tui.terminal import Terminal
 from tests.tui.terminal_screen import TerminalScreen
 
 _EXERCISE = "two-coordinators"
-
-
-class Teacher:
-    """Runs ``lab serve COMMANDS`` in terminals, with folders of its own."""
-
-    def __init__(self, server: Server, home: Path, sockets: str) -> None:
-        self._server = server
-        self._environment = {
-            **{f"XDG_{name}_HOME": str(home) for name in ("DATA", "CONFIG", "STATE", "CACHE")},
-            "XDG_RUNTIME_DIR": sockets,
-        }
-
-    def __call__(self, *words: str) -> Terminal:
-        """Run this command beside the server."""
-        data = ("--data", str(self._server.data))
-        return Terminal("-m", "lab", "serve", *words, *data, environment=self._environment)
-
-
-@pytest.fixture
-def teacher(server: Server, tmp_path: Path) -> Iterator[Teacher]:
-    with tempfile.TemporaryDirectory(prefix="lab-") as sockets:  # a short path, as sockets need
-        yield Teacher(server, tmp_path, sockets)
 
 
 def _leave_attempt(terminal: Terminal) -> None:

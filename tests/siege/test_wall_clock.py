@@ -18,6 +18,7 @@ _OF_FILES = {"st_mtime", "st_mtime_ns", "st_ctime", "st_ctime_ns", "getmtime", "
 USES = {
     "cli/home.py": (5, "the dates and ages of recordings and campaigns in a list, and their order"),
     "cli/serve_class.py": (1, "how much time remains until a deadline"),
+    "cli/serve_lecture.py": (1, "the date of a lecture, and whether one was interrupted lately"),
     "exercises/attempts.py": (3, "the date of an attempt, for the teacher"),
     "places.py": (1, "which recordings without a name are the oldest"),
     "script/parser_tables.py": (1, "which tables of the parser are the oldest"),

@@ -1,7 +1,7 @@
 """The exercises under a pilot: a student with a folder, an exercise of these tests, and its clusters."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -10,11 +10,13 @@ from lab.exercises.attempts import LocalClusters, StudentFolder, attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import find_exercise, read_exercise
 from lab.exercises.exercise_validation import read_commands
+from lab.exercises.teacher import Notice
 from lab.tui.apps.classroom_app import ClassroomApp
 from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.attempt_log import AttemptLog
 from lab.tui.screen import RunScreen
 from lab.worlds.host.runs import RunInfo
+from lab.worlds.launch import HostFailedError
 from lab.worlds.loading.config import HostReady, RunConfig
 from lab.worlds.simulated.execution import run_to_end
 from tests.tui.seen import Seen, Test
@@ -23,6 +25,7 @@ __all__ = [
     "HEAD",
     "INSTRUCTIONS",
     "LastingClusters",
+    "QuietTeacher",
     "attempt_of",
     "attempted",
     "classroom",
@@ -145,6 +148,36 @@ class LastingClusters(LocalClusters):
 
     def running(self) -> RunInfo | None:
         return self._info
+
+
+class QuietTeacher:
+    """A teacher whose notices the test sends itself; it notes what the student's session reports."""
+
+    def __init__(self) -> None:
+        self.votes: list[tuple[int, int]] = []
+        self.read: list[int] = []
+        self.following: list[bool] = []
+        self.branched: list[tuple[str, int, int]] = []
+
+    def listen(self, callback: Callable[[Notice], object]) -> None:
+        """Send no notice."""
+
+    def vote(self, serial: int, choice: int) -> None:
+        self.votes.append((serial, choice))
+
+    def mark_read(self, serials: tuple[int, ...]) -> None:
+        self.read += serials
+
+    def report_following(self, follows: bool) -> None:
+        self.following.append(follows)
+
+    def start_branch(self, lecture: str, run: int, record: int) -> HostReady:
+        """Note it, and start none."""
+        self.branched.append((lecture, run, record))
+        raise HostFailedError("this teacher has no server")
+
+    def end_branch(self) -> None:
+        """End none."""
 
 
 def student(folder: Path) -> StudentFolder:

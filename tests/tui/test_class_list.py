@@ -11,29 +11,13 @@ from lab.exercises.assessment import Result
 from lab.exercises.attempts import LocalClusters, StudentFolder
 from lab.exercises.course import LateRule, Schedule, ScheduledGroup
 from lab.exercises.exercise import Exercise
-from lab.exercises.teacher import Comment, Comments, Notice, Welcome
+from lab.exercises.teacher import Comment, Comments, Welcome
 from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.apps.student_app import StudentApp
-from tests.tui.classroom import HEAD, made, student
+from tests.tui.classroom import HEAD, QuietTeacher, made, student
 from tests.tui.seen import Seen
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
-
-
-class Reader:
-    """A teacher who notes which comments were read."""
-
-    def __init__(self) -> None:
-        self.read: list[int] = []
-
-    def listen(self, callback: Callable[[Notice], object]) -> None:
-        """Send no notice: the test does."""
-
-    def vote(self, serial: int, choice: int) -> None:
-        """Count no vote."""
-
-    def mark_read(self, serials: tuple[int, ...]) -> None:
-        self.read += serials
 
 
 def listing(
@@ -42,9 +26,9 @@ def listing(
     size: tuple[int, int] = (120, 40),
     home: StudentFolder | None = None,
     exercises: list[Exercise] | None = None,
-) -> Reader:
+) -> QuietTeacher:
     """Run the test in the list of two exercises; return the teacher."""
-    teacher = Reader()
+    teacher = QuietTeacher()
     shown = exercises or [made(folder), made(folder, HEAD.replace("Pause one", "Pause two"), name="pause-two")]
 
     async def run() -> None:
@@ -142,9 +126,9 @@ def test_a_comment_is_read_with_escape(tmp_path: Path, size: tuple[int, int]) ->
     listing(tmp_path, test, size)
 
 
-def teacher_of(app: StudentApp) -> Reader:
+def teacher_of(app: StudentApp) -> QuietTeacher:
     teacher = app._teacher
-    assert isinstance(teacher, Reader)
+    assert isinstance(teacher, QuietTeacher)
     return teacher
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lab.lectures.recorded_lecture import RecordedLecture, record_lecture
-from lab.tui.apps.rehearsal import RehearsalApp, StepScreen, play_speed
+from lab.tui.apps.rehearsal import RehearsalApp
+from lab.tui.apps.steps import StepScreen, play_speed
 from lab.tui.widgets.dialogs import AnswerDialog, TextDialog
 from lab.worlds.watchdog import stop_watching
 from tests.lectures.lecture_files import make_lecture, write_lecture
@@ -61,7 +62,7 @@ def rehearse(
     """Run a test in the rehearsal, once its first step is shown."""
 
     async def run() -> None:
-        app = RehearsalApp(recorded, place)
+        app = RehearsalApp(recorded.presentation, place)
         async with app.run_test(size=size) as pilot:
             seen = Rehearsed(app, pilot)
             await seen.until(lambda: isinstance(app.screen, StepScreen), "the first step")

@@ -9,7 +9,7 @@ from textual.widgets import Input, Static
 
 from lab.exercises.attempts import LocalClusters
 from lab.exercises.exercise_reader import find_exercise
-from lab.exercises.teacher import Notice, VoteQuestion, VoteTally
+from lab.exercises.teacher import VoteQuestion, VoteTally
 from lab.glyphs import glyphs_for
 from lab.styles import ThemeStyles
 from lab.tui.apps.exercise_list import ListScreen
@@ -17,26 +17,10 @@ from lab.tui.apps.lecture import TallyDialog, format_large_tally
 from lab.tui.apps.student_app import StudentApp
 from lab.tui.terminal.terminal_app import TerminalApp
 from lab.tui.widgets.dialogs import AnswerDialog, LineDialog
-from tests.tui.classroom import student
+from tests.tui.classroom import QuietTeacher, student
 from tests.tui.seen import Seen
 
 QUESTION = VoteQuestion(7, "who leads next?", ("4", "5", "both"))
-
-
-class QuietTeacher:
-    """A teacher whose notices the test sends itself."""
-
-    def __init__(self) -> None:
-        self.votes: list[tuple[int, int]] = []
-
-    def listen(self, callback: Callable[[Notice], object]) -> None:
-        """Send no notice."""
-
-    def vote(self, serial: int, choice: int) -> None:
-        self.votes.append((serial, choice))
-
-    def mark_read(self, serials: tuple[int, ...]) -> None:
-        """Note nothing."""
 
 
 def _votes(folder: Path, test: Callable[[Seen, StudentApp], Awaitable[None]]) -> list[tuple[int, int]]:

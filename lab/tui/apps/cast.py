@@ -29,10 +29,10 @@ from lab.units import CountText
 _REDRAW_TURNS = 4
 _SAME_PICTURES = 3
 _WRITER = Console(color_system="truecolor", force_terminal=True)
-_HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
+_HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
 
-class _HeadlessApp(App[None]):
+class HeadlessApp(App[None]):
     """A headless application: it handles no signals and can run in any thread."""
 
     CSS = TerminalApp.CSS
@@ -65,17 +65,17 @@ async def _write(excerpt: Excerpt, out: TextIO) -> None:
         for seen_us, moment_us in frames(pace, film):
             screen.context.player.seek(moment_us)
             screen.draw()
-            await _wait_for_redraw(pilot)
+            await wait_for_redraw(pilot)
             if not rows:
-                await _wait_for_layout(pilot, screen)
-            before, rows = rows, _picture(screen)
-            if changed := "".join(_changes(before, rows)):
-                _event(out, seen_us, "o", changed)
+                await wait_for_layout(pilot, screen)
+            before, rows = rows, picture_of(screen)
+            if changed := "".join(changes_between(before, rows)):
+                write_event(out, seen_us, "o", changed)
             while chapters and chapters[0][0] <= seen_us:
                 # after the picture, so that jumping to a chapter shows the event that names it
-                _event(out, seen_us, "m", sanitize(chapters.pop(0)[1]))
+                write_event(out, seen_us, "m", sanitize(chapters.pop(0)[1]))
             excerpt.progress(CountText(round(seen_us / 1e6), round(pace.lasts_us / 1e6), "second", "filmed"))
-    _event(out, pace.lasts_us, "o", f"\x1b[{film.rows};{film.columns}H{_SHOW_CURSOR}")
+    write_event(out, pace.lasts_us, "o", f"\x1b[{film.rows};{film.columns}H{SHOW_CURSOR}")
 
 
 def _cast_header(excerpt: Excerpt) -> dict[str, Any]:
@@ -86,14 +86,15 @@ def _cast_header(excerpt: Excerpt) -> dict[str, Any]:
     return head | {"title": sanitize(header.run)}
 
 
-def _event(out: TextIO, seen_us: int, what: str, data: str) -> None:
+def write_event(out: TextIO, seen_us: int, what: str, data: str) -> None:
+    """Write what happens at this time of the film: output (``o``) or a chapter (``m``)."""
     out.write(encode((seen_us / 1e6, what, data)).decode() + "\n")
 
 
 @asynccontextmanager
 async def _loaded_screen(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], RunScreen]]:
     """Yield the run screen once all background work is done."""
-    film, app, source = excerpt.options.film, _HeadlessApp(), FileSource(excerpt.store.path)
+    film, app, source = excerpt.options.film, HeadlessApp(), FileSource(excerpt.store.path)
     try:
         async with app.run_test(size=(film.columns, film.rows)) as pilot:
             styles, title = ThemeStyles(UNICODE), sanitize(excerpt.header.run)
@@ -110,19 +111,19 @@ async def _loaded_screen(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], R
         source.close()
 
 
-async def _wait_for_redraw(pilot: Pilot[None]) -> None:
+async def wait_for_redraw(pilot: Pilot[None]) -> None:
     """Wait until all widgets have redrawn, which takes several turns of the event loop."""
     for _ in range(_REDRAW_TURNS):
         await pilot.pause(0)
 
 
-async def _wait_for_layout(pilot: Pilot[None], screen: RunScreen) -> None:
+async def wait_for_layout(pilot: Pilot[None], screen: RunScreen) -> None:
     """Draw until several pictures in a row are the same: a late resize changes what a view must draw."""
     pictures: list[list[str]] = []
     while len(pictures) < _SAME_PICTURES or any(each != pictures[-1] for each in pictures[-_SAME_PICTURES:]):
         screen.draw()
-        await _wait_for_redraw(pilot)
-        pictures.append(_picture(screen))
+        await wait_for_redraw(pilot)
+        pictures.append(picture_of(screen))
 
 
 def _show_view(screen: RunScreen, view: str) -> None:
@@ -136,11 +137,12 @@ def _show_view(screen: RunScreen, view: str) -> None:
         screen.layout_controller.show_view(view)
 
 
-def _picture(screen: RunScreen) -> list[str]:
+def picture_of(screen: RunScreen) -> list[str]:
+    """Return the rows of the screen, as a terminal gets them."""
     return [strip.render(_WRITER) for strip in screen._compositor.render_strips(screen.app.size)]
 
 
-def _changes(before: list[str], rows: list[str]) -> Iterator[str]:
+def changes_between(before: list[str], rows: list[str]) -> Iterator[str]:
     """Yield the terminal output that turns one picture into the next: each differing row, at its position."""
     if not before:
         yield f"{_HIDE_CURSOR}\x1b[2J"

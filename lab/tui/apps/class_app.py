@@ -398,14 +398,19 @@ class WatchApp(RunsApp):
         show_dialog(self, LineDialog(f"erase {name}?", body), on_name)
 
     def action_lecture(self) -> None:
-        """Start a lecture: a cluster of the teacher's that the class sees."""
+        """Give a lecture from a file, or show the class a cluster of the teacher's."""
 
         def lecture(name: str) -> None:
             with self.suspend():
                 error = self._give_lecture(name)
             self._class.message.show(error or "the lecture is over", warn=bool(error))
 
-        body = [Text("A scenario, protocol or exercise, such as bully or two-coordinators. q in it returns here.")]
+        body = [
+            Text(
+                "A lecture, such as bully-and-its-price, or a file: FILE.md. Or a scenario, protocol or exercise,"
+            ),
+            Text("such as bully, for a cluster of yours. q in it returns here."),
+        ]
         show_dialog(self, LineDialog("lecture: what to run?", body), lecture)
 
     def _ask_text(self, title: str, students: tuple[str, ...]) -> None:

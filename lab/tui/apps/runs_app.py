@@ -158,6 +158,11 @@ class RunsApp(TerminalApp[None]):
         finally:
             self._is_branching = False
         self.recorded.append(recording)
+        await self.show_branch(message, source, host)
+
+    async def show_branch(self, message: BranchRequested, source: Source, host: HostProcess | None) -> None:
+        """Show a branch that has begun, on top of its parent."""
+        header = message.context.source.store.header
         await self._push_run(source, host, source.store.header.run, None)
         if isinstance(self.screen, RunScreen):
             context = self.screen.context

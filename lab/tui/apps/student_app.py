@@ -20,7 +20,9 @@ from lab.exercises.teacher import (
     Comment,
     Comments,
     Lecture,
+    LecturePosition,
     Notice,
+    PastLectures,
     Teacher,
     TeacherControl,
     VoteQuestion,
@@ -28,8 +30,10 @@ from lab.exercises.teacher import (
     Welcome,
 )
 from lab.text import sanitize
-from lab.tui.apps.classroom_app import ClassroomApp
+from lab.tui.apps.attendance import AttendingApp
 from lab.tui.apps.exercise_list import ListScreen
+from lab.tui.apps.steps import StepScreen
+from lab.tui.controllers.branching import BranchRequested
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.widgets.dialogs import AnswerDialog
@@ -67,7 +71,7 @@ _WHY_VIEWER = "it is your teacher's cluster; you can move in time, but send no c
 _CONTROL = "your teacher also controls this cluster; your keys still work"
 
 
-class StudentApp(ClassroomApp):
+class StudentApp(AttendingApp):
     """The application of a student in a class; ``teacher`` is the connection to the teacher."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -89,9 +93,10 @@ class StudentApp(ClassroomApp):
         self._messages: list[str] = []
         self._comments: tuple[Comment, ...] = ()
         self._is_controlled = False
-        self._lecture: Lecture | None = None
         self._watched: FeedSource | None = None
-        self._question: VoteQuestion | None = None
+        self._branched: FeedSource | None = None
+        self._asked = 0
+        self._reported_following = False
         self._vote_dialog: AnswerDialog | None = None
         self._drawn: tuple[RunScreen | ListScreen | None, list[Text]] = None, []
 
@@ -119,16 +124,21 @@ class StudentApp(ClassroomApp):
             case TeacherControl():
                 self._is_controlled = notice.held
             case Lecture():
-                self._lecture = notice if notice.socket else None
+                self.begin_lecture(notice)
                 if notice.at_once:
                     self._attend_when_idle(notice)
+            case LecturePosition():
+                self.move_lecture(notice)
+            case PastLectures():
+                self._past = notice.lectures
+                self.refresh_bindings()
             case VoteQuestion():
-                self._question = notice
+                self._question, self._asked = notice, notice.serial
                 self._show_question()
+                self._show_step_text()
             case VoteTally():
-                self._messages = [*self._messages, _format_tally(notice)][-_MOST_KEPT:]
-                self._show_message("the vote is closed")
-        if isinstance(notice, VoteTally) or (isinstance(notice, Lecture) and not notice.socket):
+                self._show_tally(notice)
+        if isinstance(notice, VoteTally) or (isinstance(notice, Lecture) and not notice.is_on):
             self._close_question()
         self._show()
 
@@ -187,7 +197,7 @@ class StudentApp(ClassroomApp):
 
     @property
     def _is_watching(self) -> bool:
-        return any(source is self._watched for source, _ in self._opened)
+        return self.is_following or any(source is self._watched for source, _ in self._opened)
 
     def _attend_when_idle(self, lecture: Lecture) -> None:
         if self._lecture is not lecture or self._is_watching:
@@ -198,12 +208,26 @@ class StudentApp(ClassroomApp):
             self._do(self._join(lecture))
 
     async def _join(self, lecture: Lecture) -> None:
+        if lecture.folder:
+            await self.attend(lecture.folder, follows=True)
+            self._show()
+            return
         source = await FeedSource.open(lecture.socket, "viewer")
         source.is_served, source.why_viewer = True, _WHY_VIEWER
         self._watched = source
         await self._push_run(source, None, f"lecture: {lecture.title}", None)
         self._show_message("your teacher's cluster; you can move in time on your own, q returns")
         self._show()
+
+    def _show_tally(self, tally: VoteTally) -> None:
+        """Show a closed vote: with its step if the student attends a lecture from a file, else as a message."""
+        if tally.step:
+            self.close_lecture_vote(tally)
+        is_old = tally.step and tally.serial != self._asked  # from before the log-in
+        if not is_old and not (tally.step and self._attendance is not None):
+            self._messages = [*self._messages, _format_tally(tally)][-_MOST_KEPT:]
+        if not is_old:
+            self._show_message("the vote is closed")
 
     def _show_question(self) -> None:
         question = self._question
@@ -214,7 +238,10 @@ class StudentApp(ClassroomApp):
             self._vote_dialog = None
             if choice is not None:
                 self._question = None
+                if self._attendance is not None:
+                    self._attendance.own_votes[question.step] = choice
                 self.run_worker(self._vote(question, question.options.index(choice)))
+            self._show_step_text()
             self._show()
 
         body = [Text(sanitize(question.text))]
@@ -226,14 +253,62 @@ class StudentApp(ClassroomApp):
             await asyncio.to_thread(self._teacher.vote, question.serial, choice)
             self._show_message(f"your answer: {question.options[choice]}; the result appears when the vote closes")
 
+    @property
+    def _is_asked_in_step(self) -> bool:
+        """True if the text of the step on the screen has the question."""
+        attendance, question = self._attendance, self._question
+        return (
+            attendance is not None
+            and question is not None
+            and isinstance(self._shown, StepScreen)
+            and attendance.step.number == question.step
+        )
+
     def _close_question(self) -> None:
         self._question = None
         if self._vote_dialog is not None:
             self._vote_dialog.dismiss(None)
 
+    # a branch of the lecture, on the server
+
+    async def _branch(self, message: BranchRequested) -> None:
+        """Start a branch of the lecture on the server, and show it."""
+        attendance = self._attendance
+        if attendance is None or message.context.source is not attendance.source:
+            await super()._branch(message)
+            return
+        self._is_branching = True
+        try:
+            asked = attendance.folder, attendance.run, message.record
+            ready = await asyncio.to_thread(self._teacher.start_branch, *asked)
+            source = await FeedSource.open(ready.socket, "driver")
+        except (HostFailedError, OSError) as error:
+            message.context.notify(f"no branch: {error}", warn=True)
+            return
+        finally:
+            self._is_branching = False
+        source.is_served = True
+        self._branched = source
+        await self.show_branch(message, source, None)
+
+    def _close(self) -> None:
+        source, _ = self._opened[-1]
+        super()._close()
+        if source is self._branched:
+            self._branched = None
+            self.run_worker(self._end_branch())
+
+    async def _end_branch(self) -> None:
+        with contextlib.suppress(HostFailedError):  # a lost server is reported elsewhere
+            await asyncio.to_thread(self._teacher.end_branch)
+
     # drawing
 
     def _show(self) -> None:
+        self.keep_up()
+        if self.is_following != self._reported_following:
+            self._reported_following = self.is_following
+            self.run_worker(self._report_following(self.is_following))
         shown = self._shown
         if shown is None or not shown.is_attached:
             return
@@ -250,16 +325,20 @@ class StudentApp(ClassroomApp):
             line.put_lines(lines)
         self.screen.refresh_bindings()
 
+    async def _report_following(self, follows: bool) -> None:
+        with contextlib.suppress(HostFailedError):  # a lost server is reported elsewhere
+            await asyncio.to_thread(self._teacher.report_following, follows)
+
     def _lines(self, shown: RunScreen | ListScreen) -> list[Text]:
         styles = self.theme_styles
         lines = []
         if self._is_controlled and isinstance(shown, RunScreen) and shown.context.source is self._source:
             lines.append(Text(_CONTROL, styles.warning))
-        if self._question is not None:
+        if self._question is not None and not self._is_asked_in_step:
             lines.append(
                 Text(sanitize(f"your teacher asks: {self._question.text}  (Ctrl+G answers)"), styles.warning)
             )
-        if self._lecture is not None and self._may_join:
+        if self._lecture is not None and self._may_join and not isinstance(shown, StepScreen):
             title = sanitize(self._lecture.title)
             lines.append(Text(f"your teacher shows {title}  (Ctrl+G or a click here joins)", styles.accent))
         lines += [Text(sanitize(text), styles.warning) for text in self._messages]
@@ -275,7 +354,8 @@ class StudentApp(ClassroomApp):
 
 def _format_tally(tally: VoteTally) -> str:
     parts = (f"{choice}: {count}" for choice, count in zip(tally.options, tally.votes, strict=True))
-    return f"{tally.text}  {format_count(sum(tally.votes), 'answer')}: {', '.join(parts)}"
+    answer = f"; the answer is {tally.answer}" if tally.answer else ""
+    return f"{tally.text}  {format_count(sum(tally.votes), 'answer')}: {', '.join(parts)}{answer}"
 
 
 def show_student(

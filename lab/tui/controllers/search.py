@@ -303,7 +303,7 @@ class SearchController:
                 await asyncio.sleep(0)
                 if not self._is_used(log_filter):
                     return
-            if log_filter.complete and (source.ended or not source.is_live):
+            if log_filter.complete and (source.ended or not source.grows):
                 return
             await asyncio.sleep(_REST_S)
 

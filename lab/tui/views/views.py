@@ -73,7 +73,7 @@ class Views(Draggable, Horizontal):
 
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__()
-        self.message_log = MessageLog(styles, LogRows(source.store, source.is_live))
+        self.message_log = MessageLog(styles, LogRows(source.store, source.grows))
         self.diagram = DiagramView(styles, source, self.rows)
         self.compare = CompareView(styles, source)
         self.exercise = ExerciseView(styles, source)

@@ -1,0 +1,170 @@
+"""A lecture from a file at the hub: what each session is sent, what is stored, and what no branch begins with."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from lab.exercises.teacher import (
+    Audience,
+    Lecture,
+    LecturePosition,
+    Notice,
+    ServerAdminError,
+    VoteQuestion,
+    VoteTally,
+)
+from lab.lectures.presentation import read_head, read_progress, write_presentation
+from lab.lectures.recorded_lecture import record_lecture
+from lab.serve.broadcast_hub import BroadcastHub
+from lab.serve.children import ChildEnvironment, Children
+from lab.serve.data_folder import DataFolder, ServerLog
+from lab.serve.given_lectures import interrupted_lecture, new_folder, past_lectures
+from lab.serve.lecture_branches import LectureBranches
+from lab.serve.limits import Limits
+from lab.worlds.launch import HostFailedError
+from tests.lectures.lecture_files import make_lecture
+
+_NOW = datetime(2026, 11, 27, 20, 0, 0)
+_HERE = LecturePosition(place=1, record=40, view="diagram", reached=1, shown=(40,))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataFolder:
+    return DataFolder(tmp_path / "data")
+
+
+@pytest.fixture
+def hub(data: DataFolder) -> Iterator[BroadcastHub]:
+    log = ServerLog(data.log)
+    yield BroadcastHub(log)
+    log.close()
+
+
+@pytest.fixture
+def folder(data: DataFolder, tmp_path: Path) -> Path:
+    """The folder of a lecture that has been prepared."""
+    folder = new_folder(data, "pause", _NOW)
+    write_presentation(record_lecture(make_lecture(tmp_path), folder).presentation, folder)
+    return folder
+
+
+def _kinds(notices: list[Notice]) -> list[type]:
+    return [type(each) for each in notices]
+
+
+def test_who_comes_late_gets_all_that_applies(hub: BroadcastHub, folder: Path) -> None:
+    """The lecture at once, the closed votes, where the teacher is, and the open question."""
+    early, late = list[Notice](), list[Notice]()
+    with hub.lecture_on("", "A pause", str(folder)), hub.subscription("anna", early.append):
+        hub.ask("Who leads now?", ("only 5", "4 and 5"), 2, "only 5", "They wait.")
+        question = early[-1]
+        assert isinstance(question, VoteQuestion)
+        hub.vote("anna", question.serial, 1)
+        hub.close_vote()
+        hub.show_position(_HERE)
+        hub.ask("And now?", ("4", "5"))
+        early.clear()
+        with hub.subscription("ben", late.append):
+            assert _kinds(late) == [Lecture, VoteTally, LecturePosition, VoteQuestion]
+            assert late[:3] == [
+                Lecture("", "A pause", at_once=True, folder=str(folder)),
+                VoteTally(1, "Who leads now?", ("only 5", "4 and 5"), (0, 1), False, 2, "only 5", "They wait."),
+                _HERE,
+            ]
+        assert early == [], "nothing is repeated to the others"
+
+
+def test_the_answer_is_sent_with_the_closed_vote_alone(hub: BroadcastHub, folder: Path) -> None:
+    sent = list[Notice]()
+    with hub.lecture_on("", "A pause", str(folder)), hub.subscription("anna", sent.append):
+        hub.ask("Who leads now?", ("only 5", "4 and 5"), 2, "only 5", "They wait.")
+        assert hub.tally().answer == ""
+        assert "They wait" not in repr(sent)
+        assert hub.close_vote().explanation == "They wait."
+        hub.ask("And now?", ("4", "5"))
+        assert hub.close_vote().answer == "", "that was the answer of another question"
+    assert list(read_progress(folder).tallies) == [2]
+
+
+def test_a_position_is_sent_and_stored_when_it_changes(hub: BroadcastHub, folder: Path) -> None:
+    """And the teacher learns how many follow."""
+    sent = list[Notice]()
+    with hub.lecture_on("", "A pause", str(folder)), hub.subscription("anna", sent.append):
+        with hub.subscription("ben", lambda notice: None):
+            hub.report_following("ben", True)
+            assert hub.show_position(_HERE) == Audience(2, 1)
+            assert hub.show_position(_HERE) == Audience(2, 1)
+        assert hub.show_position(_HERE) == Audience(1, 0), "ben has left"
+        assert sent.count(_HERE) == 1
+        assert read_progress(folder).position == _HERE
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_dropped_connection_differs_from_the_end(hub: BroadcastHub, folder: Path, is_over: bool) -> None:
+    sent = list[Notice]()
+    with hub.subscription("anna", sent.append):
+        with hub.lecture_on("", "A pause", str(folder)):
+            hub.show_position(_HERE)
+            if is_over:
+                hub.end_lecture()
+        assert sent[-1] == Lecture("", "", interrupted=not is_over)
+    assert read_progress(folder).is_over == is_over
+
+
+def test_no_position_without_a_lecture_from_a_file(hub: BroadcastHub) -> None:
+    with pytest.raises(ServerAdminError, match=r"no lecture from a file .* lab serve lecture FILE.md"):
+        hub.show_position(_HERE)
+    with hub.lecture_on("/run/feed", "bully"), pytest.raises(ServerAdminError):
+        hub.end_lecture()
+
+
+def test_an_interrupted_lecture_goes_on_for_hours(hub: BroadcastHub, data: DataFolder, folder: Path) -> None:
+    """The one with the same text, unless it was ended."""
+    digest = read_head(folder).digest
+    assert interrupted_lecture(data, digest, _NOW + timedelta(hours=11)) == folder
+    assert interrupted_lecture(data, digest, _NOW + timedelta(hours=13)) is None
+    assert interrupted_lecture(data, "of another text", _NOW) is None
+    with hub.lecture_on("", "A pause", str(folder)):
+        hub.show_position(_HERE)
+        hub.end_lecture()
+    assert interrupted_lecture(data, digest, _NOW) is None
+
+
+def test_a_lecture_is_listed_once_something_was_shown(hub: BroadcastHub, data: DataFolder, folder: Path) -> None:
+    """Not one that is damaged, or of another version."""
+    assert past_lectures(data) == ()
+    with hub.lecture_on("", "A pause", str(folder)):
+        hub.show_position(_HERE)
+    (listed,) = past_lectures(data)
+    assert (listed.title, listed.date, listed.folder) == ("A pause", "2026-11-27", str(folder))
+    (folder / "lecture.json").write_bytes(b"{")
+    assert past_lectures(data) == ()
+
+
+@pytest.mark.parametrize(
+    ("lecture", "run", "record", "reason"),
+    [
+        ("", 0, 41, "your teacher has not shown this yet"),
+        ("", 1, 0, "your teacher has not shown this yet"),
+        ("", -1, 0, "your teacher has not shown this yet"),
+        ("", 0, -1, "your teacher has not shown this yet"),
+        ("../../students", 0, 0, "has no lecture"),
+        ("..", 0, 0, "has no lecture"),
+    ],
+)
+def test_only_what_was_shown_is_branched_from(
+    hub: BroadcastHub, data: DataFolder, folder: Path, lecture: str, run: int, record: int, reason: str
+) -> None:
+    """No path leads out of the folder of the lectures."""
+    with hub.lecture_on("", "A pause", str(folder)):
+        hub.show_position(_HERE)
+    log = ServerLog(data.log)
+    room = ChildEnvironment({}, str(data.student_path("anna")), 0, 0, 0)
+    branches = LectureBranches(data, cast(Children, None), Limits(), log, lambda _: room)
+    with pytest.raises(HostFailedError, match=reason):
+        asyncio.run(branches.start("anna", lecture or str(folder), run, record))
+    log.close()
