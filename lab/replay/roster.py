@@ -77,7 +77,7 @@ class Roster:
 
     @property
     def member_protocols(self) -> tuple[type[Protocol], ...]:
-        """The protocols of the nodes of the cluster, each once; first that of most."""
+        """The protocols of the nodes of the cluster, each once."""
         return tuple(dict.fromkeys(self._protocols[node] for node in self._nodes))
 
     def protocol_of(self, node: int) -> type[Protocol]:

@@ -101,7 +101,7 @@ def _terminals(protocol: type[Protocol] | None, names: NodeNames | None) -> dict
     others = () if names is None else tuple(name for _, name in names.others)
     counts = (*COUNTS, *words.quantities)
     return _TERMINALS | {
-        "NODE_NAME": (f"a name ({', '.join(others)})", others),
+        "NODE_NAME": (f"a name ({sanitize(', '.join(others))})", others),
         "STATE": (f"a state ({', '.join(words.states)})", words.states),
         "COUNTED": (f"a count ({', '.join(counts)})", counts),
         "FUNCTION": (f"a function ({', '.join(words.functions)})", words.functions),

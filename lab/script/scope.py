@@ -1,5 +1,6 @@
 """The names that a line may use in a run: nodes, links and kinds of messages; and how names are written."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from types import MappingProxyType
@@ -13,13 +14,14 @@ from lab.properties.registry import installed_protocol
 from lab.protocols import Election
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
-from lab.text import did_you_mean
+from lab.text import did_you_mean, sanitize
 
 
 class CommandError(Exception):
     """A command that cannot be executed; the message is for the user."""
 
 
+_SERVICE_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)+")
 UNKNOWN_NODE = -1
 """The id of a named node while it is not known in which run the name is meant."""
 
@@ -74,11 +76,11 @@ class NodeNames(Struct, frozen=True):
         return " ".join(str(self.name_of(node)) for node in nodes)
 
     def beyond(self, known: Collection[str]) -> tuple[str, ...]:
-        """Return the names of nodes outside the cluster, but for the known ones and those of clients: ``c4``."""
-        return tuple(name for node, name in self.others if name not in known and name != f"c{node}")
+        """Return the names of services, but for the known ones. A recording may hold anything."""
+        return tuple(name for _, name in self.others if name not in known and _SERVICE_NAME.fullmatch(name))
 
     def __str__(self) -> str:
-        return " ".join([*map(str, sorted(self.cluster)), *(name for _, name in sorted(self.others))])
+        return sanitize(" ".join([*map(str, sorted(self.cluster)), *(name for _, name in sorted(self.others))]))
 
 
 class Scope:

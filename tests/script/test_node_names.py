@@ -112,6 +112,15 @@ def test_without_a_run_names_are_read_and_remain_unknown() -> None:
         command.nodes.resolve(ClusterState((1, 2, 3)))
 
 
+def test_a_recording_may_hold_any_names() -> None:
+    """Those that no service can have cannot be written, and break nothing."""
+    names = NodeNames.among((1,), {2: "a/b", 3: "kill", 4: "(", 5: "\n", 6: "", 7: "my-store"})
+    assert names.beyond(()) == ("my-store",)
+    assert parse("kill my-store", names=names).command == NodeCommand("kill", Nodes((7,)))
+    with pytest.raises(CommandError, match="'a/b' is not expected here"):
+        parse("kill a/b", names=names)
+
+
 def test_a_named_node_is_its_id() -> None:
     node = NamedNode(6, "lin-kv")
     assert node == 6
