@@ -65,7 +65,7 @@ def at(shown: Presentation, place: int, plays: bool = False, reached: int = 0) -
     records = [last if run == (step.run or 0) else 0 for run in range(len(shown.runs))]
     record = begin.record if plays else last
     return LecturePosition(
-        place, record, plays, 1.0, step.view or "log", step.node, max(place, reached), tuple(records)
+        place, record, plays, 0.1, step.view or "log", step.node, max(place, reached), tuple(records)
     )
 
 
@@ -150,8 +150,8 @@ def test_nothing_is_known_of_what_was_not_shown(tmp_path: Path, folder: Path, sh
         assert len(seen.source.store) == stop.record + 1 < len(open_recording(folder / "pause-1.jsonl"))
         await seen.press("end", "full_stop", "full_stop")
         assert seen.player.number == stop.record
-        await seen.press(":when", "4", "space")
-        await seen.press("escape", ":find 4 leads")
+        await seen.press(":when 4 leads")
+        await seen.until(lambda: "4 leads" in seen.message, "the reply to the search")
         assert seen.player.number == stop.record
         assert "4 leads" not in seen.panel
 
@@ -222,11 +222,11 @@ def test_steps_are_turned_as_far_as_they_were_shown(tmp_path: Path, folder: Path
         await seen.is_at("1/4")
         await seen.press("pagedown")
         await seen.is_at("2/4")
-        assert seen.player.playing
-        await seen.press("pagedown")
+        seen.player.speed = 100.0
         stop = shown.stop_of(shown.steps[1])
         assert stop is not None
-        assert (seen.player.number, seen.player.playing) == (stop.record, False)
+        await seen.until(lambda: not seen.player.playing, "the stop")
+        assert seen.player.number == stop.record
         await seen.press("pagedown", "pagedown")
         await seen.is_at("3/4")
         await seen.press("pagedown", "pagedown")

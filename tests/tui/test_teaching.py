@@ -100,13 +100,18 @@ def test_the_class_is_shown_what_is_on_the_screen(presentation: Presentation) ->
 
     async def test(seen: Seen, class_: Class) -> None:
         await seen.press("pagedown")
-        await seen.until(lambda: class_.positions[-1].plays, "it plays")
+        await seen.until(lambda: class_.positions[-1].place == 1, "the second step")
+        seen.player.go(0)
+        seen.player.speed, seen.player.playing = 0.1, True
+        await seen.until(
+            lambda: (class_.positions[-1].plays, class_.positions[-1].speed) == (True, 0.1), "it plays"
+        )
         playing = class_.positions[-1]
         assert (playing.place, playing.view, playing.node) == (1, "diagram", 4)
         assert playing.shown == (first.record, 0)
         seen.player.speed = 100.0
         await seen.until(lambda: class_.positions[-1].record == first.record, "the stop")
-        assert sum(each.plays for each in class_.positions) <= 2, "one, and one of another speed"
+        assert sum(each.plays and each.speed == 0.1 for each in class_.positions) == 1
         await seen.press("full_stop")
         await seen.until(lambda: class_.positions[-1].record == first.record + 1, "a step further")
         assert class_.positions[-1].shown == (first.record + 1, 0)
