@@ -28,7 +28,7 @@ from tests.harness import Rig
 from tests.profile import amount
 from tests.worlds.random_faults import random_commands
 
-RUN_US = 8_000_000
+RUN_US = amount(quick=4_000_000, soak=8_000_000)
 
 
 class Whole(Struct, frozen=True):

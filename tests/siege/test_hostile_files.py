@@ -43,9 +43,7 @@ HOSTILE: dict[str, Callable[[Path], object]] = {
     "binary": lambda path: path.write_bytes(bytes(range(256)) * 1_000),
     "escapes": lambda path: path.write_bytes(b"\x1b]0;owned\x07\x1b[2J\xc2\x9b31m\n\xe2\x80\xae" * 9),
     "deeply nested": lambda path: path.write_bytes(b'{"record":"header","format":1,"x":' + b"[" * 1_000_000),
-    "one long line": lambda path: path.write_bytes(
-        _HEADER + b"a" * _LONG + b'"}'
-    ),
+    "one long line": lambda path: path.write_bytes(_HEADER + b"a" * _LONG + b'"}'),
     "many short lines": lambda path: path.write_bytes(b"1\n" * _MANY),
     "dangling link": lambda path: path.symlink_to("nowhere"),
     "link to itself": lambda path: path.symlink_to(path.name),
