@@ -27,7 +27,7 @@ class Caught(Struct, frozen=True):
 
 
 def learn_sooner(patch: pytest.MonkeyPatch) -> None:
-    """Draw the schedules of guided campaigns from outcomes of 8 runs before; in the profile ``soak`` of 32."""
+    """Let guided campaigns draw from earlier outcomes after 8 runs; in the profile ``soak`` after 32."""
     for module in () if SOAK else (campaign, guidance):
         patch.setattr(module, "LAG", 4)
 

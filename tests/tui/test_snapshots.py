@@ -18,7 +18,6 @@ from lab.tui.apps.home_items import HomeItem, RecordingFile, Variant
 from lab.tui.apps.runs_app import LabApp
 from lab.tui.source import FileSource, Source
 from lab.tui.views.code_view import CodeView
-from tests.profile import sampled
 from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run
 from tests.tui.seen import Seen
 from tests.waiting import WAIT_S
@@ -51,20 +50,20 @@ def _is_as_before(
     return snap(LabApp(opened, file.name), run_before=stand_still, terminal_size=size)
 
 
-@pytest.mark.parametrize("size", sampled(SIZES, 2), ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_two_coordinators(snap_compare: Snap, size: tuple[int, int]) -> None:
     """Node 5 is selected."""
     assert _is_as_before(snap_compare, SHIPPED, size, 6_050_000, "5")
 
 
-@pytest.mark.parametrize("size", sampled(SIZES, 2), ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_a_blocked_transaction(snap_compare: Snap, tmp_path: Path, size: tuple[int, int]) -> None:
     """With the bank view."""
     file = blocked_run().write(tmp_path / "blocked.jsonl")
     assert _is_as_before(snap_compare, file, size, BLOCKED_US, "t")
 
 
-@pytest.mark.parametrize("size", sampled(SIZES, 2), ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_space_and_time(snap_compare: Snap, size: tuple[int, int]) -> None:
     """The second coordinator has just been elected while the first is paused."""
     assert _is_as_before(snap_compare, SHIPPED, size, 5_720_000, "s")
@@ -86,7 +85,7 @@ def test_the_code(snap_compare: Snap) -> None:
     assert _is_as_before(snap_compare, SHIPPED, (120, 40), 2_950_000, "c", is_traced)
 
 
-@pytest.mark.parametrize("size", sampled(SIZES, 2), ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_home(snap_compare: Snap, size: tuple[int, int]) -> None:
     """With the preview of a recording, which is made in the background."""
     items = [
