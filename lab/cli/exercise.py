@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Struct, field
 from rich.table import Table
 from typer import Argument, Option
 
@@ -150,7 +150,7 @@ def list_(exercises: Folder = None, json: Json = False) -> int:
 class TaskSummary(Struct, frozen=True):
     """A task: its instructions are Markdown. ``way``: how it is done; a teacher grades ``explain``.
 
-    ``asks`` is the question, or what is to be explained; ``choices`` are those of a question that has some.
+    ``asks`` is the question, or what is to be explained; ``options`` are those of a question that has some.
     """
 
     task: int
@@ -159,7 +159,7 @@ class TaskSummary(Struct, frozen=True):
     points: int
     text: str
     asks: str
-    choices: tuple[str, ...]
+    options: tuple[str, ...] = field(name="choices")
 
 
 class ExerciseShowDocument(Document, frozen=True):

@@ -70,11 +70,11 @@ def test_the_answers_of_most_students_differ(name: str) -> None:
     """The number of a record differs with the seed; where nothing is asked, the commands name other nodes."""
     exercise = find_exercise(name)
     students = [drawn_for(exercise, f"student-{number}") for number in range(12)]
-    pairs = list(itertools.combinations(map(_answers, students), 2))
+    pairs = list(itertools.combinations(map(_accepted_by, students), 2))
     assert sum(one != other for one, other in pairs) > len(pairs) / 2
 
 
-def _answers(exercise: Exercise) -> list[tuple[str, ...]]:
+def _accepted_by(exercise: Exercise) -> list[tuple[str, ...]]:
     return [
         (exercise.drawn["seed"],) if task.record else task.accepted_answers
         for task in exercise.tasks

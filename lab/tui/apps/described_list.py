@@ -18,10 +18,10 @@ from lab.tui.widgets.key_lines import KeyLine
 from lab.tui.widgets.status_lines import MessageLine, TitleLine
 
 
-def list_bindings(choose: str) -> list[BindingType]:
-    """Return the keys of such a screen; ``choose`` is what Enter does."""
+def list_bindings(enter: str) -> list[BindingType]:
+    """Return the keys of such a screen; ``enter`` is what Enter does."""
     return [
-        Binding("enter", "choose", choose, key_display="Enter", priority=True),
+        Binding("enter", "choose", enter, key_display="Enter", priority=True),
         Binding("q", "leave", "quit"),
         Binding("ctrl+t", "theme", "light or dark", key_display="Ctrl+T"),
         Binding("pagedown", "more(1)", show=False, priority=True),
