@@ -9,7 +9,7 @@ import lab
 from tests.profile import amount
 
 REPLICATED = Path(lab.__file__).with_name("guide") / "build" / "replicated.py"
-FAULTS = "kill,pause,partition,delay,loss"
+FAULTS = "kill,pause,partition,delay,loss,duplicate,reorder"
 SEEDS = range(1, 1 + amount(4, 500))
 
 
@@ -52,3 +52,40 @@ def test_each_part_is_needed(old: str, new: str, tmp_path: Path) -> None:
     """Without it, some history is not linearizable."""
     target = _variant(tmp_path, old, new)
     assert any(_word(target, 3, seed) == "fails" for seed in range(1, 41))
+
+
+def test_copies_are_served_once(tmp_path: Path) -> None:
+    """A write that is executed again, late, undoes another one."""
+    served_again = _variant(tmp_path, "if self.handled <= newest.get(sender, -1):", "if False:")
+    for target, word in ((f"{REPLICATED}:Replicated", "holds"), (served_again, "fails")):
+        words = set()
+        for seed in range(1, 6):
+            run = lab.simulate(
+                *(target, 3),
+                script="at 1s duplicate all 100% 440ms\nat 7s heal",
+                seed=seed,
+                for_="9s",
+                workload="lin-kv",
+                clients=4,
+                rate=8,
+            )
+            assert run.workload is not None
+            words.add(run.workload.word)
+        assert word in words
+        assert word == "fails" or words == {"holds"}
+
+
+def test_busy_clients_do_not_keep_the_election_from_checking() -> None:
+    """A node that all messages to the coordinator were lost for is a member again, though clients never rest."""
+    run = lab.simulate(
+        *(f"{REPLICATED}:Replicated", 4),
+        script="at 1s lose 4<->1 100%\nat 4s heal",
+        seed=1,
+        for_="15s",
+        latency="79ms",
+        workload="lin-kv",
+        clients=8,
+        rate=50,
+    )
+    assert not run.failures
+    assert next(each for each in run.verdicts if each.assertion == "A2").word == "holds"

@@ -8,7 +8,7 @@ node, so a coordinator learns what another one has decided, or is refused.
 from typing import Any, ClassVar
 
 from lab.kernel import Payload, Request, Safe, on, procedure
-from lab.protocols import Bully, Status
+from lab.protocols import Election, Status, Task
 from lab.protocols.operations import Cas, CasOk, Error, Read, ReadOk, Write, WriteOk
 
 UNKNOWN, UNAVAILABLE, NO_KEY, OTHER_VALUE = 0, 11, 20, 22
@@ -73,19 +73,27 @@ def apply(store: Store, operation: Request[Any]) -> tuple[Store, Payload]:
     return store, Error(UNAVAILABLE)
 
 
-class Replicated(Bully):
-    """Bully, with a store that a majority keeps in stable storage."""
+class Replicated(Task):
+    """A store that a majority keeps in stable storage, above bully."""
 
     name: ClassVar[str] = "replicated"
+    usual_election: ClassVar[str] = "bully"
 
     promised: Safe[Ballot] = (0, 0)
     accepted: Safe[Ballot] = (0, 0)
     store: Safe[Store] = ()
+    newest: Safe[tuple[tuple[int, int], ...]] = ()
+    """Of each sender, the number of the newest operation: an older one is a copy, or was overtaken."""
     waiting: tuple[Pending, ...] = ()
 
     @property
     def majority(self) -> int:
         return (len(self.peers) + 1) // 2 + 1
+
+    @property
+    def election(self) -> Election:
+        assert isinstance(self.lower_layer, Election)
+        return self.lower_layer
 
     # every node: operations of clients, and of nodes that pass them on
 
@@ -102,11 +110,15 @@ class Replicated(Bully):
         return self.serve(sender, message)
 
     def serve(self, sender: int, operation: Request[Any]) -> Error | None:
+        newest = dict(self.newest)
+        if self.handled <= newest.get(sender, -1):
+            return None
+        self.newest = tuple(sorted({**newest, sender: self.handled}.items()))
         pending = Pending(sender, self.handled, operation)
-        if self.leads:
+        if self.election.leads:
             self.waiting = (*self.waiting, pending)
             self.begin(self.decide_all)
-        elif self.status is Status.NORMAL and sender not in self.peers:
+        elif self.election.status is Status.NORMAL and sender not in self.peers:
             self.begin(self.ask_coordinator, pending)
         else:
             return Error(UNAVAILABLE)
@@ -114,9 +126,9 @@ class Replicated(Bully):
 
     @procedure
     async def ask_coordinator(self, pending: Pending) -> None:
-        answer = None
-        if self.coordinator is not None:
-            answer = await self.ask(self.coordinator, pending.operation, within=3 * self.timing.t_us)
+        answer, coordinator = None, self.election.coordinator
+        if coordinator is not None:
+            answer = await self.ask(coordinator, pending.operation, within=3 * self.timing.t_us)
         self.reply(pending.client, pending.handled, answer or Error(UNKNOWN))
 
     # the coordinator: one operation after the other
