@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 import socket
 import sys
 from datetime import datetime
@@ -250,7 +251,7 @@ def invite(
             if json:
                 print_json(_describe_codes(made, invitations.waiting(), shown, running))
             else:
-                _print_codes(made, shown, running)
+                _print_codes(made, shown, running, folder)
         elif json:
             waiting = invitations.waiting().items()
             print_json(InviteDocument(tuple(InvitedStudent(name, until.isoformat()) for name, until in waiting)))
@@ -273,14 +274,19 @@ def _describe_codes(
     return InviteDocument(tuple(students))
 
 
-def _print_codes(made: list[tuple[str, str]], host: str, running: RunningServer | None) -> None:
+def _print_codes(
+    made: list[tuple[str, str]], host: str, running: RunningServer | None, folder: DataFolder
+) -> None:
     port = _PORT if running is None else running.port
     for name, code in made:
         print_line(f"{name:20} ssh -p {port} {code}@{host}")
         if running is not None and running.web:
             print_line(f"{'':20} or, in a browser: {_url(host, running.web, running.listen)}")
     if running is None:
-        print_error(f"no server is running; {port} is the default port of lab serve")
+        print_error(
+            f"no server is running with the data in {folder.path} (--data), so these codes connect to none yet; "
+            f"{port} is the default port of lab serve"
+        )
 
 
 def _print_waiting(waiting: dict[str, datetime]) -> None:
@@ -312,7 +318,8 @@ def _announce(
     elif waiting := Invitations(folder.invites).waiting():
         print_line(f"     {format_count(len(waiting), 'unused code')}: lab serve invite lists them")
     elif not folder.keys.exists():
-        print_line("     nobody can connect yet; create codes: lab serve invite NAME…")
+        data = "" if folder.path == server_folder() else f" --data {shlex.quote(str(folder.path))}"
+        print_line(f"     nobody can connect yet; create codes: lab serve invite NAME…{data}")
     if is_student_edition:
         print_wrapped(
             "     the exercises are the students' edition, without some explanations; for all, install from the "

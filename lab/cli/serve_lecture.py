@@ -22,6 +22,7 @@ from lab.scenario.run_scenario import config_of
 from lab.serve.admin_client import AdminConnection, LectureConnection
 from lab.serve.data_folder import DataFolder
 from lab.serve.given_lectures import interrupted_lecture, new_folder, remove_folder
+from lab.text import UserError, did_you_mean
 from lab.tui.terminal.guard import run_guarded
 from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig
@@ -33,7 +34,7 @@ from lab.worlds.loading.config import RunConfig
     lab serve lecture my-lecture.md --step 4\n
     lab serve lecture two-coordinators\n
     lab serve lecture bully --sim\n
-    during the lecture: ask "who leads next?" | 4 | 5   (after :)"""
+    during a lecture with a cluster: ask "who leads next?" | 4 | 5   (after :)"""
 )
 def lecture(
     target: Annotated[
@@ -77,7 +78,13 @@ def lecture(
         return _teach(folder, read_lecture(find_lecture(target)), step)
     if step is not None:
         raise UsageError(f"--step: {target} has no steps; name a lecture (lab lecture list), or FILE{SUFFIX}")
-    return _show_cluster(folder, target, _config(target, sim))
+    try:
+        config = _config(target, sim)
+    except UserError as error:
+        if meant := did_you_mean(target, names()):
+            raise UsageError(f"{target}: no lecture has this name{meant} (lab lecture list)") from None
+        raise UsageError(str(error)) from None
+    return _show_cluster(folder, target, config)
 
 
 def require_lecture(target: str) -> None:

@@ -143,7 +143,7 @@ async def serve_admin(sockets: Path, context: ServerContext) -> asyncio.Server:
     class_list = ClassList(context)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with ExitStack() as held:
+        with suppress(asyncio.CancelledError), ExitStack() as held:  # the server ends: asyncio would print it
 
             async def answer(request: AdminRequest) -> AdminReply:
                 try:
