@@ -239,6 +239,10 @@ def _declare(kind: type[P], function: Callable[..., Any], given: dict[str, Any])
         raise DeclaredWrongError(f"{name} has no docstring: write what holds, in a sentence")
     if inspect.iscoroutinefunction(function):
         raise DeclaredWrongError(f"{name} is a property, which never waits: write def, not async def")
+    if inspect.isgeneratorfunction(function) and not issubclass(kind, LeadsTo):
+        raise DeclaredWrongError(
+            f"{name} yields, as only functions of @leads_to do: return True, False, a sentence or a Counterexample"
+        )
     given = {name: value for name, value in given.items() if value is not None}
     if issubclass(kind, Assertion):
         given = {"short": name.replace("_", " "), **given}

@@ -29,6 +29,8 @@ from lab.tui.terminal.terminal_app import TerminalApp, default_theme
 from lab.tui.user_keys import UserKeys, read_user_keys
 from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import HostReady, branch_config, new_run_name
+from lab.worlds.loading.targets import loaded_targets
+from lab.worlds.loading.user_module import TargetError
 
 
 class RunsApp(TerminalApp[None]):
@@ -141,10 +143,11 @@ class RunsApp(TerminalApp[None]):
         run = new_run_name(header.protocol.name)
         try:
             recording = new_recording_path(run, message.parent)
+            target = loaded_targets(header)
             host = HostProcess(
-                branch_config(header, message.parent, message.record, run, str(recording), frozen=True)
+                branch_config(header, message.parent, message.record, run, str(recording), target, frozen=True)
             )
-        except OSError as error:
+        except (OSError, TargetError) as error:
             message.context.notify(f"no branch: {error}", warn=True)
             return
         self._is_branching = True

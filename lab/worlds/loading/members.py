@@ -62,7 +62,9 @@ def members_in(
             member = _member(named, ids, target.strip(), parameters, written, folder)
             _check_mix(got, load_protocol(member.target), protocol)
         except TargetError as error:
-            raise SettingError(f"{got}: {error}") from None
+            command = written("role", f"{named}=python3 {target.strip()}")
+            hint = f"; of a program, give the command: {command}" if target.strip().endswith(".py") else ""
+            raise SettingError(f"{got}: {error}{hint}") from None
         found.append(member)
     if found and not free:
         raise SettingError(
@@ -112,9 +114,9 @@ def _member(
 
 
 def _is_program(target: str) -> bool:
-    """Return whether it is the command of a program: its first word is a path, but no file of Python's."""
-    first = target.partition(" ")[0]
-    return "/" in first and ".py" not in Path(first).name
+    """Return whether it is the command of a program: it has arguments, or is a path, but no file of Python's."""
+    first, _, arguments = target.partition(" ")
+    return ("/" in first and ".py" not in Path(first).name) or bool(arguments and not Path(target).exists())
 
 
 def _check_mix(got: str, member: type[Algorithm], protocol: type[Algorithm]) -> None:

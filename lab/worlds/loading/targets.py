@@ -203,6 +203,18 @@ def recorded_targets(header: Header, target: str = "") -> tuple[str, tuple[str, 
     return first, tuple(others)
 
 
+def loaded_targets(header: Header) -> str:
+    """Return the targets of those protocols of a run that the user has loaded here, with commas between them.
+
+    Not of one in a sandbox, which is executed nowhere else.
+    """
+    infos = (header.protocol, *(role.protocol for role in header.members))
+    names = (info.election if info.name in TASKS and info.election else info.name for info in infos)
+    own = (OWN_PROTOCOLS[name] for name in dict.fromkeys(names) if name in OWN_PROTOCOLS)
+    trusted = (each for each in own if each.node_class is None)
+    return ",".join(f"{inspect.getfile(each)}:{each.__name__}" for each in trusted)
+
+
 def _own_targets(header: Header, target: str | None) -> dict[str, str]:
     """Return the targets of the user's own protocols in a mixed cluster, by the names of these protocols."""
     own = {load_protocol(each).name: each for each in (target or "").split(",") if each}

@@ -395,9 +395,10 @@ def _explored(
     explored: Reached | Literal[""] = next((each for each in _REACHED if each in reached), "")
     result: Result = "survived" if task.runs else "unreached"
     violated = next((each.violated for each in comparisons if each.violated), ())
+    is_equivalent = explored == "same" and difference.same == difference.runs
     return MutantOutcome(
         task.number,
-        "equivalent" if explored == "same" else result,
+        "equivalent" if is_equivalent else result,
         difference=difference if difference.runs else None,
         explored=explored,
         violated=violated,
