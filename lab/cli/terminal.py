@@ -87,9 +87,17 @@ def print_table(table: Table) -> None:
 
 
 def print_paragraphs(text: str) -> None:
-    """Print a text whose paragraphs are separated by empty lines, each wrapped, and an empty line after each."""
+    """Print a text whose paragraphs are separated by empty lines, each wrapped, and an empty line after each.
+
+    One whose lines are all indented, or one between fences, is printed as it is: a script to copy.
+    """
     for paragraph in filter(None, text.split("\n\n")):
-        print_wrapped(" ".join(paragraph.split()))
+        lines = paragraph.strip("\n").splitlines()
+        if all(line.startswith("    ") for line in lines) or lines[0].startswith("```"):
+            for line in lines:
+                print_line(line)
+        else:
+            print_wrapped(" ".join(paragraph.split()))
         print_line()
 
 

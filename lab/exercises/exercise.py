@@ -12,6 +12,7 @@ from lab.exercises.handout import LockedText, fill, normalize_answer
 from lab.exercises.tool_keys import CompareKey, ExplorationKey, ScaleKey
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.scenario.file import Scenario, as_key
+from lab.text import did_you_mean
 from lab.worlds.loading.settings import positive
 from lab.worlds.loading.targets import load_protocol
 
@@ -207,6 +208,8 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return [way for way in WAYS if getattr(self, way)]
 
 
+_ASKS_FOR_NUMBER = re.compile(r"\bhow many\b", re.IGNORECASE)
+_NUMBERS = re.compile(r"[0-9][0-9., ]*")
 _ASKS_FOR_NODE = re.compile(r"\bwhich node\b", re.IGNORECASE)
 _NOT_OPENED = "The right answer opens the explanation; your teacher has it, too."
 
@@ -230,12 +233,25 @@ class Task(TaskHead, frozen=True, kw_only=True):
             return self.locked.open_with(answer) is not None
         return normalize_answer(answer) in map(normalize_answer, self.accepted_answers)
 
+    def option_named(self, answer: str) -> str:
+        """Return the option that is meant by its place, from 1, if no option is a number; else the answer."""
+        plain = normalize_answer(answer)
+        is_place = plain.isascii() and plain.isdecimal() and 1 <= int(plain) <= len(self.options)
+        if not is_place or any(normalize_answer(each).isdecimal() for each in self.options):
+            return answer
+        return self.options[int(plain) - 1]
+
     def reason_impossible(self, answer: str, nodes: Collection[int], last_record: int) -> str:
         """Return why this cannot be an answer in a run with these nodes and records; empty if it can.
 
         It says nothing about what the correct answer is.
         """
         number = normalize_answer(answer)
+        if self.options and number not in map(normalize_answer, self.options):
+            meant = did_you_mean(answer, self.options)
+            return f"{answer} is none of the choices, {', '.join(self.options)}{meant}"
+        if _ASKS_FOR_NUMBER.search(self.question) and not _NUMBERS.fullmatch(number):
+            return f"{answer} is no number: type digits, without a sign or a unit"
         is_number = number.isascii() and number.isdecimal()
         if self.record and not (is_number and int(number) <= last_record):
             return f"there is no record {answer}: type a number from 0 to {last_record}"

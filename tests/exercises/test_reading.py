@@ -28,6 +28,17 @@ def test_an_exercise_is_read_from_its_files(tmp_path: Path) -> None:
         ('question = "Which node leads?"\nanswer = "5"', "55", "there is no node 55: the nodes are 1, 2, 3, 4, 5"),
         ('question = "Which nodes follow?"\nanswer = "1 2"', "12", ""),
         ('question = "How many nodes?"\nanswer = "5"', "55", ""),
+        (
+            'question = "How many nodes?"\nanswer = "5"',
+            "5 more",
+            "5 more is no number: type digits, without a sign or a unit",
+        ),
+        ('question = "Who?"\nchoices = ["bully", "ring"]\nanswer = "ring"', "bully", ""),
+        (
+            'question = "Who?"\nchoices = ["bully", "ring"]\nanswer = "ring"',
+            "rign",
+            "rign is none of the choices, bully, ring; did you mean ring?",
+        ),
         ('question = "When?"\nrecord = "all normal"', "0", ""),
         ('question = "When?"\nrecord = "all normal"', "record 99", ""),
         ('question = "When?"\nrecord = "all normal"', "100", "there is no record 100: type a number from 0 to 99"),
@@ -45,6 +56,21 @@ def test_impossible_answers_are_known_without_the_right_one(
     """A record or a node that is not there; nothing else."""
     exercise = make_exercise(tmp_path, f"[[task]]\npoints = 1\n{task}\n")
     assert exercise.tasks[0].reason_impossible(answer, (1, 2, 3, 4, 5), 99) == reason
+
+
+def test_a_choice_may_be_named_by_its_place(tmp_path: Path) -> None:
+    """As in the dialog, unless one of them is a number."""
+    for options, typed, meant in (
+        ('["bully", "ring"]', "2", "ring"),
+        ('["bully", "ring"]', "3", "3"),
+        ('["bully", "ring"]', "ring", "ring"),
+        ('["4", "5"]', "2", "2"),
+    ):
+        last = options.strip("[]").split(", ")[-1]
+        exercise = make_exercise(
+            tmp_path, f'[[task]]\npoints = 1\nquestion = "Who?"\nchoices = {options}\nanswer = {last}\n'
+        )
+        assert exercise.tasks[0].option_named(typed) == meant
 
 
 QUESTION = '[[task]]\npoints = 1\nquestion = "Who?"\n'

@@ -66,7 +66,7 @@ class TaskController:
         task, result = found
         is_asked = task.way in ("question", "explain") and result.state == "open"
         if text and is_asked:
-            answer = text.strip().strip('"')
+            answer = task.option_named(text.strip().strip('"'))
             if reason := self._reason_impossible(task, answer):
                 self._context.notify(f"this is not handed in: {reason}", warn=True)
             else:
