@@ -1,7 +1,8 @@
 """The hub between teacher and sessions: it forwards the teacher's notices, and collects votes.
 
 Control of a cluster and a lecture last as long as the teacher's connection, however it ends. How far a lecture
-from a file was given is stored in its folder, so the next connection can go on there.
+from a file was given is stored in its folder, so the next connection can go on there. A
+vote that is open then goes on, too.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -55,6 +56,8 @@ class BroadcastHub:
         self._progress = Progress()
         self._following: set[str] = set()
         self._question: VoteQuestion | None = None
+        self._asked_in = ""
+        """The folder of the lecture in which the question was asked."""
         self._key = "", ""
         self._votes: dict[str, int] = {}
         self._serial = 0
@@ -79,8 +82,9 @@ class BroadcastHub:
         if self.lecture is not None:
             send(replace(self.lecture, at_once=True))
             if self.lecture.folder:
-                for tally in self._progress.tallies.values():
-                    send(tally)
+                for step, tally in self._progress.tallies.items():
+                    if self._question is None or step != self._question.step:
+                        send(tally)
                 send(self._progress.position)
             if self._question is not None:
                 send(self._question)
@@ -162,11 +166,17 @@ class BroadcastHub:
         self.lecture = Lecture(socket, sanitize(title, LONGEST_TITLE), self._lectures_at_once, folder)
         self._log.write("lecture", self.lecture.title)
         self._send_all(self.lecture)
+        if self._asked_in != folder:
+            self._question = None
+        if self._question is not None:
+            self._send_all(self._question)
         try:
             yield
         finally:
             is_interrupted = bool(folder) and not self._progress.is_over
-            self.lecture, self._question = None, None
+            self.lecture = None
+            if not is_interrupted:
+                self._question = None
             self._following.clear()
             self._log.write("lecture", "interrupted" if is_interrupted else "over")
             self._send_all(Lecture("", "", interrupted=is_interrupted))
@@ -210,6 +220,7 @@ class BroadcastHub:
         self._serial += 1
         cleaned = tuple(_clean_text(choice) for choice in options)
         self._question = VoteQuestion(self._serial, _clean_text(text), cleaned, step)
+        self._asked_in = "" if self.lecture is None else self.lecture.folder
         self._key = sanitize(answer, LONGEST_TEXT), " ".join(explanation.split())[:_LONGEST_EXPLANATION]
         self._votes = {}
         self._log.write("asked", f"{self._question.text}: {' | '.join(self._question.options)}")

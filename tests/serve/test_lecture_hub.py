@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from lab.exercises.teacher import (
     Audience,
@@ -30,6 +31,8 @@ from tests.lectures.lecture_files import make_lecture
 
 _NOW = datetime(2026, 11, 27, 20, 0, 0)
 _HERE = LecturePosition(place=1, record=40, view="diagram", reached=1, shown=(40,))
+
+_CLOSED = VoteTally(1, "Who leads now?", ("only 5", "4 and 5"), (0, 1), False, 2, "only 5", "They wait.")
 
 
 @pytest.fixture
@@ -72,7 +75,7 @@ def test_who_comes_late_gets_all_that_applies(hub: BroadcastHub, folder: Path) -
             assert _kinds(late) == [Lecture, VoteTally, LecturePosition, VoteQuestion]
             assert late[:3] == [
                 Lecture("", "A pause", at_once=True, folder=str(folder)),
-                VoteTally(1, "Who leads now?", ("only 5", "4 and 5"), (0, 1), False, 2, "only 5", "They wait."),
+                _CLOSED,
                 _HERE,
             ]
         assert early == [], "nothing is repeated to the others"
@@ -113,6 +116,35 @@ def test_a_dropped_connection_differs_from_the_end(hub: BroadcastHub, folder: Pa
                 hub.end_lecture()
         assert sent[-1] == Lecture("", "", interrupted=not is_over)
     assert read_progress(folder).is_over == is_over
+
+
+def test_an_open_vote_goes_on_with_an_interrupted_lecture(hub: BroadcastHub, folder: Path) -> None:
+    """With its votes; all are asked again, and nobody meanwhile. It ends with its lecture, or in another one."""
+    sent = list[Notice]()
+    with hub.subscription("anna", sent.append):
+        with hub.lecture_on("", "A pause", str(folder)):
+            hub.ask("Who leads now?", ("only 5", "4 and 5"), 2, "only 5", "They wait.")
+            question = sent[-1]
+            assert isinstance(question, VoteQuestion)
+            hub.vote("anna", question.serial, 1)
+        with hub.subscription("ben", (late := list[Notice]()).append):
+            assert late == []
+        with hub.lecture_on("", "A pause", str(folder)):
+            assert sent[-1] == question
+            assert hub.close_vote() == replace(_CLOSED, serial=question.serial)
+            hub.ask("And now?", ("4", "5"), 2)
+            with hub.subscription("ben", (later := list[Notice]()).append):
+                assert _kinds(later) == [Lecture, LecturePosition, VoteQuestion], "no result of an earlier vote"
+            hub.end_lecture()
+        with hub.lecture_on("", "A pause", str(folder)), pytest.raises(ServerAdminError, match="no vote is open"):
+            hub.tally()
+
+
+def test_a_vote_does_not_go_on_in_another_lecture(hub: BroadcastHub, folder: Path) -> None:
+    with hub.lecture_on("", "A pause", str(folder)):
+        hub.ask("Who leads now?", ("only 5", "4 and 5"), 2)
+    with hub.lecture_on("/run/feed", "bully"), pytest.raises(ServerAdminError, match="no vote is open"):
+        hub.tally()
 
 
 def test_no_position_without_a_lecture_from_a_file(hub: BroadcastHub) -> None:

@@ -179,6 +179,48 @@ def test_an_interrupted_lecture_goes_on_at_its_step(
         assert len(list((own_server.data / "lectures").iterdir())) == 2
 
 
+def test_a_vote_outlives_the_teachers_terminal(
+    own_server: Server, school: School, tmp_path: Path, file: str
+) -> None:
+    """With its votes: who has voted is not asked again, who logs in is asked over the lecture."""
+    with tempfile.TemporaryDirectory(prefix="lab-") as sockets, Client(own_server, school.anna).terminal() as one:
+        teacher, anna = Teacher(own_server, tmp_path / "teacher", sockets), _logged_in(one)
+        with teacher("lecture", file, "--step", "2") as giving:
+            lecture = TerminalScreen(giving)
+            anna.sees("your teacher shows A pause")
+            anna.type(_CTRL_G)
+            anna.sees("2/3")
+            lecture.sees("Nobody has noticed")
+            lecture.type(_NEXT)
+            anna.sees("your teacher asks the class")
+            anna.type("2")
+            anna.type("\r")
+            lecture.sees("vote of the class", "1 answer")
+            giving.hang_up()
+            anna.sees("the lecture is interrupted: wait for your teacher")
+        own_server.logged("lecture", "interrupted")
+        with teacher("lecture", file) as giving:
+            lecture = TerminalScreen(giving)
+            lecture.sees("the vote of step 2 is still open, with 1 answer")
+            with Client(own_server, school.ben).terminal() as other:
+                ben = TerminalScreen(other)
+                ben.sees("your teacher asks the class", "2/3")
+                ben.type("1")
+                ben.type("\r")
+                ben.sees("your answer: only 5")
+                assert "your teacher asks" not in anna.text()
+                lecture.type(_CTRL_G)
+                lecture.sees("vote of the class", "2 answers")
+                lecture.type(_NEXT)
+                lecture.sees("Enter again closes the vote")
+                lecture.type(_NEXT)
+                lecture.sees("the answer: only 5")
+                for student in (anna, ben):
+                    student.sees("✓ only 5", "1  you")
+            lecture.type(_NEXT)
+            _end_after(lecture, "3/3")
+
+
 def _end_after(lecture: TerminalScreen, text: str) -> None:
     lecture.sees(text)
     _end(lecture, "2")

@@ -320,3 +320,86 @@ def test_who_joins_before_the_first_position_follows(tmp_path: Path, folder: Pat
         await seen.is_at("2/4")
 
     assert attend(tmp_path, test).following == [True]
+
+
+def test_who_logs_in_during_a_vote_is_asked_over_the_lecture(
+    tmp_path: Path, folder: Path, shown: Presentation
+) -> None:
+    async def test(seen: Attended) -> None:
+        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1), QUESTION)
+        await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
+        assert isinstance(seen.app.screen_stack[-2], StepScreen)
+        await seen.press("escape")
+        await seen.is_at("2/4")
+        await seen.press("ctrl+g", "2", "enter")
+        await seen.until(lambda: seen.teacher.votes == [(3, 1)], "the vote")
+        assert isinstance(seen.top, StepScreen)
+
+    attend(tmp_path, test)
+
+
+def test_a_question_that_is_asked_again_hides_the_earlier_result(
+    tmp_path: Path, folder: Path, shown: Presentation
+) -> None:
+    """Whether the student was there, or joins and reads the result from the folder; until the vote is closed."""
+    write_progress(Progress(at(shown, 1), {2: TALLY}), folder)
+    again = replace(QUESTION, serial=4)
+
+    async def test(seen: Attended) -> None:
+        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), TALLY, at(shown, 1), again)
+        for question in (again, replace(QUESTION, serial=5)):
+            await seen.get(question)
+            await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
+            await seen.press("escape")
+            for text in ("13 answers", "the answer", "✓", "you"):
+                assert text not in seen.panel, text
+            await seen.press("ctrl+g", "2", "enter")
+            await seen.until(lambda: bool(seen.teacher.votes), "the vote")
+            assert "13 answers" not in seen.panel
+            await seen.get(replace(TALLY, serial=question.serial))
+            await seen.is_at("13 answers")
+            assert "━ 9  you" in seen.panel
+            seen.teacher.votes.clear()
+
+    attend(tmp_path, test)
+
+
+def test_a_vote_goes_on_with_the_lecture(tmp_path: Path, folder: Path, shown: Presentation) -> None:
+    """Who has voted is not asked again; who has not, is."""
+    lecture = Lecture("", shown.title, at_once=True, folder=str(folder))
+
+    async def test(seen: Attended) -> None:
+        await seen.get(lecture, at(shown, 1), QUESTION)
+        await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
+        await seen.get(Lecture("", "", interrupted=True))
+        await seen.until(lambda: isinstance(seen.top, StepScreen), "the dialog is closed")
+        await seen.get(lecture, at(shown, 1), QUESTION)
+        await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
+        await seen.press("1", "enter")
+        await seen.until(lambda: seen.teacher.votes == [(3, 0)], "the vote")
+        await seen.get(Lecture("", "", interrupted=True), lecture, at(shown, 1), QUESTION)
+        assert isinstance(seen.top, StepScreen)
+        assert "Ctrl+G answers" not in seen.panel
+        await seen.get(TALLY)
+        await seen.is_at("━ 4  you")
+
+    attend(tmp_path, test)
+
+
+def test_who_is_in_a_branch_does_not_follow(tmp_path: Path, folder: Path, shown: Presentation) -> None:
+    """Until its screen is closed."""
+
+    async def test(seen: Attended) -> None:
+        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
+        await seen.is_at("following")
+        await seen.until(lambda: seen.teacher.following == [True], "it is reported")
+        source = PrefixSource(folder / "pause-1.jsonl")
+        await source.extend(9)
+        branch = seen.app.new_screen(source, "a branch")
+        await seen.app.push_screen(branch)
+        await seen.until(lambda: seen.teacher.following == [True, False], "it is reported")
+        await seen.app.pop_screen()
+        await seen.until(lambda: seen.teacher.following == [True, False, True], "it is reported")
+        source.close()
+
+    attend(tmp_path, test)

@@ -75,9 +75,14 @@ def teach(
     test: Callable[[Seen, Class], Awaitable[None]],
     place: int = 0,
     progress: Progress | None = None,
+    vote: VoteTally | None = None,
 ) -> Class:
-    """Run a test on the teacher's screen, once the class has seen something; return the class."""
+    """Run a test on the teacher's screen, once the class has seen something; return the class.
+
+    ``vote`` was open when the lecture was interrupted.
+    """
     class_ = Class()
+    class_.open = vote
 
     async def run() -> None:
         app = TeachingApp(presentation, progress or Progress(), place, class_)
@@ -196,3 +201,30 @@ def test_a_lecture_goes_on_with_what_was_shown(presentation: Presentation, tmp_p
         await seen.until(lambda: class_.positions[-1].place == 2, "the next step")
 
     teach(presentation, test, place=1, progress=before)
+
+
+def test_a_vote_that_was_interrupted_goes_on(presentation: Presentation) -> None:
+    """Without the result of an earlier vote; on whichever step the teacher is."""
+    earlier = VoteTally(1, "Who leads now?", ("only 5", "4 and 5"), (1, 0), False, 2, "only 5", "They wait.")
+    vote = replace(earlier, serial=2, votes=(3, 9), is_open=True, answer="", explanation="")
+
+    async def test(seen: Seen, class_: Class) -> None:
+        await seen.until_message("the vote of step 2 is still open, with 12 answers: Ctrl+G shows it")
+        assert "the answer: only 5" not in seen.text
+        await seen.press("ctrl+g")
+        await seen.until(lambda: isinstance(seen.top, TallyDialog) and "━ 9" in seen.text, "the votes")
+        await seen.press("enter", "enter")
+        await seen.until(lambda: isinstance(seen.top, TextDialog), "the result")
+        assert class_.open is None
+
+    for place in (1, 2):
+        teach(presentation, test, place, Progress(LecturePosition(place, shown=(99, 7)), {2: earlier}), vote)
+
+
+def test_a_step_without_a_question_has_none_to_ask(presentation: Presentation) -> None:
+    async def test(seen: Seen, class_: Class) -> None:
+        await seen.press("ctrl+g")
+        await seen.until_message("this step has no question")
+        assert class_.open is None
+
+    teach(presentation, test, place=2)

@@ -95,6 +95,9 @@ class AttendingApp(ClassroomApp):
         self._position: LecturePosition | None = None
         self._tallies: dict[int, VoteTally] = {}
         self._question: VoteQuestion | None = None
+        """The question that the student has not answered."""
+        self._open_vote: VoteQuestion | None = None
+        """The question of the vote that is open, answered or not."""
         self._attendance: Attendance | None = None
         self._past: tuple[PastLecture, ...] = ()
         self._turning = asyncio.Lock()
@@ -309,11 +312,12 @@ class AttendingApp(ClassroomApp):
         if attendance is None or not isinstance(screen, StepScreen):
             return
         step, parts = attendance.step, [attendance.step.text]
-        tally, question = attendance.tallies.get(step.number), attendance.step.question
-        is_now = self._is_attending_now
-        is_asked = self._question is not None and self._question.step == step.number
+        question, is_now = step.question, self._is_attending_now
+        is_open = is_now and self._open_vote is not None and self._open_vote.step == step.number
+        is_asked = is_open and self._question is not None
+        tally = None if is_open else attendance.tallies.get(step.number)  # nothing of an earlier vote
         own = attendance.own_votes.get(step.number, "")
-        if question is not None and (tally is not None or is_asked or own or not is_now):
+        if question is not None and (tally is not None or is_open or own or not is_now):
             parts.append(f"*{question.text.strip()}*{'  (Ctrl+G answers)' if is_asked else ''}")
         if question is not None and tally is None and not is_now:
             options = "\n".join(f"- {option}" for option in question.options)

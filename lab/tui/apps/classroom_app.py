@@ -272,7 +272,6 @@ class ClassroomApp(RunsApp):
         """Run a coroutine unless another one is running; show a message if it fails."""
 
         async def run() -> None:
-            self._is_busy = True
             try:
                 await task
             except (HostFailedError, OSError) as error:
@@ -284,6 +283,7 @@ class ClassroomApp(RunsApp):
             task.close()
             self._show_message("please wait: the cluster is starting or ending")
         else:
+            self._is_busy = True
             self.run_worker(run())
 
     def _confirm(self, title: str, text: str, option: str, begin: Callable[[], Coroutine[Any, Any, None]]) -> None:

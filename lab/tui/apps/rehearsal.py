@@ -21,11 +21,13 @@ from lab.text import sanitize
 from lab.tui.apps.runs_app import RunsApp
 from lab.tui.apps.steps import StepScreen, format_steps
 from lab.tui.context import show_dialog
+from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource
 from lab.tui.user_keys import read_user_keys
 from lab.tui.views.exercise_view import markdown_lines
 from lab.tui.widgets.dialogs import AnswerDialog, ChoiceDialog, TextDialog
 
+NO_QUESTION = "this step has no question"
 _DIALOG_WIDTH = 76
 _KEYS = "PgDn next · PgUp back · Ctrl+G ask · F2 notes · F3 steps"
 
@@ -79,8 +81,6 @@ class RehearsalApp(RunsApp):
         own = action in ("next_step", "previous_step", "ask", "notes", "choose_step")
         if own and not isinstance(self.screen, StepScreen):
             return action == "next_step" and self.screen is self._asking
-        if action == "ask":
-            return self.step.question is not None
         return super().check_action(action, parameters)
 
     # actions
@@ -122,10 +122,10 @@ class RehearsalApp(RunsApp):
 
     def action_ask(self) -> None:
         """Ask the question of the step, as the class will be asked."""
-        step = self.step
-        if step.question is None:
+        step, question = self.step, self.step.question
+        if question is None:
+            self._notify(NO_QUESTION)
             return
-        question = step.question
         body = markdown_lines(question.text, _DIALOG_WIDTH, self.theme_styles)
         self._asking = dialog = AnswerDialog(f"step {step.number}: a question", body, question.options)
         show_dialog(self, dialog, lambda answer: self._show_answer(step.number, question, answer))
@@ -152,6 +152,11 @@ class RehearsalApp(RunsApp):
             self._show_answer(step.number, step.question, "")
         elif self.place + 1 < len(self.presentation.steps):
             self._begin(self.place + 1, plays=True)
+
+    def _notify(self, text: str, warn: bool = False) -> None:
+        screen = next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)
+        if screen is not None:
+            screen.context.notify(text, warn)
 
     # steps
 

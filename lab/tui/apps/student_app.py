@@ -95,7 +95,9 @@ class StudentApp(AttendingApp):
         self._is_controlled = False
         self._watched: FeedSource | None = None
         self._branched: FeedSource | None = None
-        self._asked = 0
+        self._voted = 0
+        """The serial of the last question that was answered."""
+        self._is_question_due = False
         self._reported_following = False
         self._vote_dialog: AnswerDialog | None = None
         self._drawn: tuple[RunScreen | ListScreen | None, list[Text]] = None, []
@@ -124,6 +126,8 @@ class StudentApp(AttendingApp):
             case TeacherControl():
                 self._is_controlled = notice.held
             case Lecture():
+                if not notice.is_on:
+                    self._close_question()
                 self.begin_lecture(notice)
                 if notice.at_once:
                     self._attend_when_idle(notice)
@@ -133,13 +137,9 @@ class StudentApp(AttendingApp):
                 self._past = notice.lectures
                 self.refresh_bindings()
             case VoteQuestion():
-                self._question, self._asked = notice, notice.serial
-                self._show_question()
-                self._show_step_text()
+                self._open_question(notice)
             case VoteTally():
                 self._show_tally(notice)
-        if isinstance(notice, VoteTally) or (isinstance(notice, Lecture) and not notice.is_on):
-            self._close_question()
         self._show()
 
     # actions of the student
@@ -202,7 +202,7 @@ class StudentApp(AttendingApp):
     def _attend_when_idle(self, lecture: Lecture) -> None:
         if self._lecture is not lecture or self._is_watching:
             return
-        if self._is_busy:  # a cluster is starting or ending: wait for its screen
+        if self._is_busy or self._vote_dialog is not None:  # wait for the screen of a cluster, or for the vote
             self.set_timer(_POLL_S, lambda: self._attend_when_idle(lecture))
         else:
             self._do(self._join(lecture))
@@ -221,23 +221,38 @@ class StudentApp(AttendingApp):
 
     def _show_tally(self, tally: VoteTally) -> None:
         """Show a closed vote: with its step if the student attends a lecture from a file, else as a message."""
+        is_old = tally.step and (self._open_vote is None or tally.serial != self._open_vote.serial)
+        self._close_question()
         if tally.step:
             self.close_lecture_vote(tally)
-        is_old = tally.step and tally.serial != self._asked  # from before the log-in
         if not is_old and not (tally.step and self._attendance is not None):
             self._messages = [*self._messages, _format_tally(tally)][-_MOST_KEPT:]
         if not is_old:
             self._show_message("the vote is closed")
 
+    def _open_question(self, question: VoteQuestion) -> None:
+        """Ask the student; a vote that goes on after an interruption is not asked about again."""
+        self._open_vote = question
+        if question.serial != self._voted:
+            self._question = question
+            if self._attendance is not None:
+                self._attendance.own_votes.pop(question.step, None)
+            self._show_question()
+        self._show_step_text()
+
     def _show_question(self) -> None:
         question = self._question
-        if question is None or self._vote_dialog is not None or isinstance(self.focused, Input | TextArea):
+        is_opening = self._is_busy or self._turning.locked()  # a screen that would hide the dialog
+        self._is_question_due = question is not None and is_opening
+        if question is None or is_opening or self._vote_dialog is not None:
+            return
+        if isinstance(self.focused, Input | TextArea):
             return  # while the student types, a line announces the question
 
         def answered(choice: str | None) -> None:
             self._vote_dialog = None
             if choice is not None:
-                self._question = None
+                self._question, self._voted = None, question.serial
                 if self._attendance is not None:
                     self._attendance.own_votes[question.step] = choice
                 self.run_worker(self._vote(question, question.options.index(choice)))
@@ -265,7 +280,7 @@ class StudentApp(AttendingApp):
         )
 
     def _close_question(self) -> None:
-        self._question = None
+        self._question = self._open_vote = None
         if self._vote_dialog is not None:
             self._vote_dialog.dismiss(None)
 
@@ -306,10 +321,13 @@ class StudentApp(AttendingApp):
 
     def _show(self) -> None:
         self.keep_up()
-        if self.is_following != self._reported_following:
-            self._reported_following = self.is_following
-            self.run_worker(self._report_following(self.is_following))
         shown = self._shown
+        follows = self.is_following and isinstance(shown, StepScreen)  # not from a branch above it
+        if follows != self._reported_following:
+            self._reported_following = follows
+            self.run_worker(self._report_following(follows))
+        if self._is_question_due:
+            self._show_question()
         if shown is None or not shown.is_attached:
             return
         lines = self._lines(shown)

@@ -16,7 +16,7 @@ from lab.lectures.lecture import Question
 from lab.lectures.presentation import Presentation, Progress
 from lab.places import keys_file, settings_file
 from lab.tui.apps.lecture import LectureControl, TallyDialog
-from lab.tui.apps.rehearsal import RehearsalApp
+from lab.tui.apps.rehearsal import NO_QUESTION, RehearsalApp
 from lab.tui.apps.steps import StepScreen, format_result
 from lab.tui.context import show_dialog
 from lab.tui.controllers.branching import LeaveRequested
@@ -84,6 +84,7 @@ class TeachingApp(RehearsalApp):
     def on_mount(self) -> None:
         super().on_mount()
         self.run_worker(self._show_class())
+        self.run_worker(self._resume_vote())
 
     async def leave_lowest(self, message: LeaveRequested) -> None:
         """Leave the lecture; ask first whether it is over."""
@@ -130,6 +131,7 @@ class TeachingApp(RehearsalApp):
         if self._is_server_gone:
             self._is_server_gone = False
             self._notify(_BACK)
+            await self._resume_vote()
         if self._audience != before or had_failed:
             self._show_keys()
 
@@ -179,21 +181,41 @@ class TeachingApp(RehearsalApp):
 
     def action_ask(self) -> None:
         """Ask the class the question of the step, or show the votes on the present one."""
-        if (question := self.step.question) is not None:
-            self.run_worker(self._ask_or_show(self.step.number, question))
+        self.run_worker(self._ask_or_show(self.step.number, self.step.question))
 
-    async def _ask_or_show(self, number: int, question: Question) -> None:
+    async def _ask_or_show(self, number: int, question: Question | None) -> None:
         try:
             await asyncio.to_thread(self._control.tally)
         except ServerAdminError:  # no vote is open
+            if question is None:
+                self._notify(NO_QUESTION)
+                return
             try:
                 asked = number, question.text, question.options, question.answer, question.explanation
                 await asyncio.to_thread(self._control.ask_step, *asked)
             except ServerAdminError as error:
                 self._notify(f"the class was not asked: {error}", warn=True)
                 return
+            self._hide_result(number)
         dialog = self._asking = TallyDialog(self._control, self.theme_styles, self._is_in_hall)
         show_dialog(self, dialog, lambda tally: self._show_result(tally, dialog.has_class("hall")))
+
+    async def _resume_vote(self) -> None:
+        """Report a vote that was open when the lecture was interrupted: it goes on."""
+        try:
+            tally = await asyncio.to_thread(self._control.tally)
+        except ServerAdminError:  # no vote is open
+            return
+        async with self._opening:  # until the screen of the step is open
+            self._hide_result(tally.step)
+            votes = format_count(sum(tally.votes), "answer")
+            self._notify(f"the vote of step {tally.step} is still open, with {votes}: Ctrl+G shows it")
+
+    def _hide_result(self, number: int) -> None:
+        """Hide the result of an earlier vote on this step: the class votes again."""
+        self.given.pop(number, None)
+        self.tallies.pop(number, None)
+        self._show_text()
 
     def _show_result(self, tally: VoteTally, is_in_hall: bool) -> None:
         """Show the closed vote with the answer, as the class sees it."""
@@ -211,11 +233,6 @@ class TeachingApp(RehearsalApp):
             self._asking.action_close_vote()
         else:
             super()._leave_question()
-
-    def _notify(self, text: str, warn: bool = False) -> None:
-        screen = next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)
-        if screen is not None:
-            screen.context.notify(text, warn)
 
 
 def give_lecture(presentation: Presentation, progress: Progress, place: int, control: TeachingControl) -> int:
