@@ -27,7 +27,7 @@ from tests.profile import amount, sampled
 
 FOLDER = Path(__file__).parent
 TIMING = Timing(80_000, 40_000)
-RUNS = amount(quick=4, soak=40)
+RUNS = amount(quick=8, soak=40)
 NODES = (1, 2, 3, 4, 5)
 CRASHED = Transaction(5, 41)
 

@@ -75,7 +75,7 @@ def test_show_what_a_student_has(lab: Lab, tmp_path: Path) -> None:
         (("grade", "nowhere.jsonl"), "nowhere.jsonl does not exist"),
         (("grade", "."), "contains no recordings"),
         (("grade", "x.py"), "name the exercise that it is for: --exercise NAME"),
-        (("grade", "x.py", "--exercise", NAME), "expects no FILE.py; grade recordings, without --exercise"),
+        (("grade", "x.py", "--exercise", NAME), "expects no FILE; grade recordings, without --exercise"),
         (
             ("grade", "x.py", "--exercise", NAME, "--student", "anna"),
             "with --student NAME and --data DIR, or with",

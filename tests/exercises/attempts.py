@@ -19,13 +19,18 @@ RawRecords = list[dict[str, Any]]
 
 
 def run_attempt(
-    exercise: Exercise, commands: Sequence[str], path: Path, student: str = "anna", end_us: int = 6_000_000
+    exercise: Exercise,
+    commands: Sequence[str],
+    path: Path,
+    student: str = "anna",
+    end_us: int = 6_000_000,
+    nonce: str = "",
 ) -> Path:
     """Run an attempt in the exercise's world, as it is drawn for the student; a simulated one at full speed.
 
     The commands may have drawn values and answers in braces.
     """
-    drawn = drawn_for(exercise, student)
+    drawn = drawn_for(exercise, student, nonce)
     config = attempt_config(drawn, student, 1, path)
     filled = tuple(fill(command, drawn.script_values) for command in commands)
     host = TestHost(replace(config, commands=filled, end_us=end_us, speed=None))

@@ -235,7 +235,7 @@ def test_who_has_begun_to_log_in_outlasts_a_storm() -> None:
 
 
 _NAMES = ("two-coordinators", "all-tests-passed", "mend-the-ring")
-_EXERCISES = {name: find_exercise(name) for name in _NAMES}
+_EXERCISES = {name: drawn_for(find_exercise(name), "anna") for name in _NAMES}
 
 
 def _config(home: Path, name: str = "two-coordinators", student: str = "anna", attempt: int = 1) -> RunConfig:

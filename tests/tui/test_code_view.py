@@ -483,7 +483,8 @@ def test_the_words_take_only_blanks() -> None:
         await _until_traced(seen)
         seen.run.draw()
         quoted = _rows(seen)
-        vars(_view(seen))["_words"] = {}
+        view = _view(seen)
+        view._known_words = {name: {} for name in view._known_words}
         seen.run.draw()
         plain = _rows(seen)
         assert any("“" in row for row in quoted)

@@ -43,8 +43,8 @@ def test_home_by_mouse_alone(tmp_path: Path, runs: Path) -> None:
     with Terminal("-c", _EXECUTE, *tmux, environment=environment) as terminal:
         screen = TerminalScreen(terminal)
         mouse = Mouse(screen)
-        screen.sees("NEW HERE?", "first-election", "192 more …")
-        mouse.click_on("192 more …")
+        screen.sees("NEW HERE?", "first-election", "191 more …")
+        mouse.click_on("191 more …")
         screen.sees("2pc-a-lock-is-found ", "Enter: lab run 2pc-a-flipped-bit")
         place = mouse.find("2pc-a-refusal")
         mouse.click(*place)
