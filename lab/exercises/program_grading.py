@@ -187,12 +187,13 @@ class ProgramCampaigns:
 
     def _judge(self, task: Task, runs: LiveRuns, campaign: Campaign) -> tuple[CampaignResult, LiveEvidence | None]:
         needed, done = self._needed(task), 0
-        tally = _Tally(needed)
+        tally, noted = _Tally(needed), ""
         self._report(done, needed, task)
         with closing(runs.each(self.schedules(task))) as trials:
             for trial in trials:
                 done += 1
                 violation, why = None, describe_misbehaviour(trial.records)
+                noted = noted or describe_first_note(trial.records)
                 if not why:
                     outcome = runs.outcome(trial)
                     violation = _first_failure(trial, needed, outcome.unconfirmed)
@@ -200,13 +201,13 @@ class ProgramCampaigns:
                     tally.add(trial, outcome)
                 self._report(done, needed, task)
                 if why:
-                    why = f"{why}, {_describe_faults(needed)}: run {done}"
+                    why = f"{why}, {_describe_faults(needed)}: run {done}{noted}"
                     assertion = "" if violation is None else violation.assertion
                     shortfall = Shortfall(why, done, assertion, trial.schedule, trial.header)
                     evidence = self._keep(task, campaign, trial, violation)
                     return CampaignResult(done, tally.judged, shortfall), evidence
         why = tally.describe_missing(task)
-        return CampaignResult(done, tally.judged, Shortfall(why) if why else None), None
+        return CampaignResult(done, tally.judged, Shortfall(f"{why}{noted}") if why else None), None
 
     def _report(self, done: int, needed: ProgramStage, task: Task) -> None:
         self._report_progress(CountText(done, needed.runs, "run", f"for task {task.number}"))
@@ -289,6 +290,17 @@ def describe_misbehaviour(records: list[Record]) -> str:
             log = logs.get(record.node, "")[:_LONGEST_LOG]
             return f"node {record.node} failed: {record.why}" + (f" ({log})" if log else "")
     return ""
+
+
+def describe_first_note(records: list[Record]) -> str:
+    """Describe what was noted first of the programs' lines, after a semicolon: it may be why a run fails."""
+    wrote = False
+    for record in records:
+        if isinstance(record, Step):
+            wrote = wrote or (isinstance(record.input, Wrote) and not record.input.log)
+            if record.notes:
+                return f"; noted at node {record.node}: {record.notes[0]}"
+    return "" if wrote else "; no node wrote a line: is the output flushed after each?"
 
 
 class _Tally:

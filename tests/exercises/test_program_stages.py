@@ -18,6 +18,7 @@ from lab.exercises.program_grading import (
     ProgramCampaigns,
     UnjudgedError,
     confined_program,
+    describe_first_note,
     describe_misbehaviour,
     grade_program,
 )
@@ -274,3 +275,12 @@ def test_students_get_the_files_to_begin_with(tmp_path: Path) -> None:
     assert not any(name.startswith(("solution", "wrong-")) for name in files)
     assert [task.explanation for task in given.tasks] == [""] * 3
     assert isinstance(given.tasks[0].program, ProgramStage)
+
+
+def test_what_was_noted_of_a_program_is_a_reason() -> None:
+    """The first note; without a line of any node, that there is none."""
+    log, line = Step(0, 1, 1, Wrote("starting", log=True)), Step(1, 1, 1, Wrote("{}"))
+    noted = Step(2, 2, 1, Wrote("{}"), notes=("lab_state: normal is no status",))
+    assert describe_first_note([log]) == "; no node wrote a line: is the output flushed after each?"
+    assert describe_first_note([log, line]) == ""
+    assert describe_first_note([line, noted]) == "; noted at node 2: lab_state: normal is no status"

@@ -85,7 +85,8 @@ def words_that_execute(file: Path) -> list[str]:
         return [str(file.absolute())]
     if not first.startswith(b"#!"):
         raise TargetError(
-            f"{file} is no program: its first line must name its interpreter, such as #!/usr/bin/env python3"
+            f"{file} is no program: its first line must name its interpreter, such as #!/usr/bin/env python3; "
+            "if it is source to compile, give the executable"
         )
     try:
         words = shlex.split(first[2:].decode("utf-8", "replace"))
