@@ -1,8 +1,7 @@
 """The hub between teacher and sessions: it forwards the teacher's notices, and collects votes.
 
 Control of a cluster and a lecture last as long as the teacher's connection, however it ends. How far a lecture
-from a file was given is stored in its folder, so the next connection can go on there. A
-vote that is open then goes on, too.
+from a file was given is stored in its folder, so the next connection can go on there, with the vote that was open.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -238,11 +238,12 @@ def test_a_lecture_outlives_the_server(school: School, tmp_path: Path, file: str
         lecture.sees("2/3", "0 of 0 students follow")
         first.end()
         lecture.sees("the server has gone", "an open vote is lost")
-        with Server(data, class_file=school.class_file) as second, Client(second, school.anna).terminal() as one:
+        with Server(data, class_file=school.class_file) as second:
             lecture.sees("the server is back")
-            TerminalScreen(one).sees("2/3  The coordinator is paused")
-            lecture.sees("1 of 1 student follow")
-            _end(lecture, "2")
+            with Client(second, school.anna).terminal() as one:
+                TerminalScreen(one).sees("2/3  The coordinator is paused")
+                lecture.sees("1 of 1 student follow")
+                _end(lecture, "2")
 
 
 def test_a_lecture_is_read_afterwards(own_server: Server, school: School, tmp_path: Path, file: str) -> None:
