@@ -235,7 +235,7 @@ class KeptFinding(Struct, frozen=True):
 
     @property
     def remark(self) -> str:
-        """What else there is to report of it; empty if there is nothing."""
+        """Whatever else is to be reported of it; empty if there is nothing."""
         return ""
 
 

@@ -325,7 +325,7 @@ class Exercise(Struct, frozen=True):
 
     @property
     def script_values(self) -> dict[str, str]:
-        """What a script may have in braces: the drawn values, and for ``{answer_2}`` the answer of task 2."""
+        """The values of a script's braces: those drawn, and for ``{answer_2}`` the answer of task 2."""
         answered = (task for task in self.tasks if task.accepted_answers)
         return self.drawn | {f"answer_{task.number}": task.accepted_answers[0] for task in answered}
 

@@ -304,7 +304,7 @@ def describe_first_note(records: list[Record]) -> str:
 
 
 class _Tally:
-    """What the runs of a stage have judged. ``judged`` counts the runs in which each promise was.
+    """The verdicts of the runs of a stage. ``judged`` counts the runs in which each promise was.
 
     It was not in a run in which it was violated, or not met at the end, but excused: by a fault, or a stall.
     """

@@ -38,7 +38,7 @@ class RecordedLecture(Struct, frozen=True):
 
     @property
     def presentation(self) -> Presentation:
-        """What is shown of it."""
+        """The summary that is shown."""
         lecture = self.lecture
         runs = (PresentedRun(str(each.file), each.stops, each.run.scenario.protocol) for each in self.runs)
         return Presentation(lecture.name, lecture.title, lecture.steps, tuple(runs), lecture.digest)

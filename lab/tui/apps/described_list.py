@@ -44,7 +44,7 @@ class DescribedListScreen(Screen[None]):
     DescribedListScreen #about Static { height: auto; }
     """
     HINT: ClassVar[str]
-    """What the keys do, for the message line."""
+    """The keys and their effects, for the message line."""
     ROOM_FOR_COLUMNS: ClassVar[int]
     """The width from which on the description is beside the list."""
 

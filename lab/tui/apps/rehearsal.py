@@ -49,7 +49,7 @@ class RehearsalApp(RunsApp):
         self.presentation = presentation
         self.place = place
         self.given: dict[int, str] = {}
-        """What the teacher answered, by the number of the step; empty if only the answer was shown."""
+        """The teacher's answers, by the number of the step; empty if only the answer was shown."""
         self.tallies: dict[int, VoteTally] = {}
         """The votes of a class, by the number of the step; a rehearsal has none."""
         self._asking: ModalScreen[str] | ModalScreen[None] | ModalScreen[VoteTally] | None = None

@@ -27,7 +27,7 @@ from lab.units import format_count
 
 _SAMPLE_S = 0.2
 _REPEAT_S = 2.0
-"""How often the class is counted, and a server that has gone is sought."""
+"""The period at which the class is counted, and a server that has gone is sought."""
 _OVER = "it is over; students find what was shown in their list"
 _GOES_ON = "go on later: the same command begins at this step"
 _GONE = "the server has gone: the class sees nothing, and an open vote is lost; start it again, and this goes on"

@@ -24,7 +24,7 @@ from lab.kernel.traps import Ask, Until
 
 
 class Suspicion(NamedTuple):
-    """What a node gives up when its next timer fires.
+    """Whatever a node gives up when its next timer fires.
 
     ``requests`` are those that wait for a reply, as (peer, name), with the names of ``open_requests``; ``silent``
     the peers that were not heard for too long; ``anybody``: a condition did not become true.

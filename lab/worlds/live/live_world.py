@@ -51,7 +51,7 @@ _decode_not_started = msgspec.json.Decoder(NotStarted).decode
 _decode_stall = msgspec.json.Decoder(Stall).decode
 _LEAST_WAIT_US = 5_000
 _MOST_LINES = 10_000
-"""So many lines may a confined program write."""
+"""The number of lines that a confined program may write."""
 
 
 class _Child(Struct):

@@ -46,7 +46,7 @@ class CallRule(Struct, frozen=True):
 
 
 class Confinement(Struct, frozen=True):
-    """What remains to a process: limits of resources, calls of the system, and files with the rights to them.
+    """The rights that remain to a process: limits of resources, calls of the system, and files.
 
     ``memory`` is the limit that bounds its memory, one of ``limits``.
     """

@@ -19,7 +19,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class LiveCode:
-    """What is in use of a module with this ``namespace``, given the ``parameters``; if None, all of it."""
+    """The part of a module, with this ``namespace``, that the ``parameters`` leave in use; if None, all of it."""
 
     def __init__(self, parameters: Struct | None = None, namespace: Mapping[str, Any] | None = None) -> None:
         self._parameters = parameters

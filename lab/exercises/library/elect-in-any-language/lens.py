@@ -1,4 +1,4 @@
-"""What the nodes show: they say it themselves, and agree within 10 T. So T has room for a busy machine."""
+"""A lens for nodes that report their state themselves, and agree within 10 T: T has room for a busy machine."""
 
 from typing import Any, ClassVar
 
