@@ -201,6 +201,11 @@ def test_the_interface(loaded: Path) -> None:
             "    return far and",
             "rounds_stay_small returned []: return True, False, a sentence",
         ),
+        (
+            "    return not far or",
+            "    yield not far or",
+            "rounds_stay_small yields, as only functions of @leads_to do: return True, False, a sentence",
+        ),
         ('    """No node counts beyond four."""\n', "", "rounds_stay_small has no docstring: write what holds"),
         ('within="2T"', 'within="soon"', "wishes_are_met: within='soon' is no duration; write one such as '30T'"),
         (

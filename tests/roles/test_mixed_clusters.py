@@ -26,6 +26,7 @@ from tests.profile import amount
 
 FILE = Path(__file__).with_name("my_bully.py")
 MINE = f"{FILE}:MyBully"
+PROGRAM = Path(__file__).parents[1] / "programs" / "gossip.py"
 FAULTS = "kill,pause,partition,delay,loss"
 
 
@@ -251,6 +252,8 @@ def test_a_scenario_is_made_from_such_a_run(mixed: Path) -> None:
         (["4=field"], "field and bully do not do the same work"),
         (["4=./nothing"], "there is no such file; name a program, such as --role 4=./my_node"),
         ([f"4={FILE}:Nobody"], "has no class Nobody"),
+        (["4=./nothing.py 7"], "there is no such file; name a program"),
+        ([f"4={PROGRAM}"], f"of a program, give the command: --role 4=python3 {PROGRAM}"),
     ],
 )
 def test_a_mix_that_makes_no_sense_is_refused(texts: list[str], error: str) -> None:

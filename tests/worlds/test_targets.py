@@ -8,14 +8,16 @@ import pytest
 from lab.properties.assertions import BUILT_IN
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, Bully, source_of
 from lab.recording.records import ProtocolInfo
+from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.targets import (
     absolute_target,
     check_declarations,
     load_protocol,
+    loaded_targets,
     recorded_protocol,
 )
 from lab.worlds.loading.user_module import TargetError
-from tests.harness import Rig
+from tests.harness import TIMING, Rig
 
 HEAD = """from typing import ClassVar
 from lab.kernel import Protocol, on, procedure
@@ -440,6 +442,14 @@ def test_the_protocol_of_a_recording() -> None:
         recorded_protocol(_info("my-election"), None)
     with pytest.raises(TargetError, match=r"its protocol is other, and --protocol mine\.py is my-election$"):
         recorded_protocol(_info("other"), "mine.py")
+
+
+def test_the_loaded_protocol_of_a_run(folder: Path) -> None:
+    """The interface branches with the file that the user has named; a built-in protocol needs none."""
+    _write(MINE)
+    mine = load_protocol("mine.py:MyElection")
+    for protocol, target in ((mine, f"{folder / 'mine.py'}:MyElection"), (Bully, "")):
+        assert loaded_targets(simulation_header(protocol, (1, 2), TIMING, {})) == target
 
 
 @pytest.mark.parametrize(
