@@ -250,7 +250,8 @@ class Task(TaskHead, frozen=True, kw_only=True):
         if self.options and number not in map(normalize_answer, self.options):
             meant = did_you_mean(answer, self.options)
             return f"{answer} is none of the choices, {', '.join(self.options)}{meant}"
-        if _ASKS_FOR_NUMBER.search(self.question) and not _NUMBERS.fullmatch(number):
+        has_digits = any(map(str.isdecimal, number))  # a word, such as five, may be accepted
+        if has_digits and _ASKS_FOR_NUMBER.search(self.question) and not _NUMBERS.fullmatch(number):
             return f"{answer} is no number: type digits, without a sign or a unit"
         is_number = number.isascii() and number.isdecimal()
         if self.record and not (is_number and int(number) <= last_record):
