@@ -24,7 +24,7 @@ def run_attempt(
     path: Path,
     student: str = "anna",
     end_us: int = 6_000_000,
-    nonce: str = "",
+    nonce: bytes = b"",
 ) -> Path:
     """Run an attempt in the exercise's world, as it is drawn for the student; a simulated one at full speed.
 
