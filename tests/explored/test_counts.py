@@ -11,6 +11,7 @@ from lab.protocols import Bully, BullyTanenbaum, Election
 from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.states import Timeouts
 from tests.explored.toys import Announcing, Asking, Beating, Stamping, explorer_of
+from tests.profile import SOAK
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,10 +111,11 @@ def test_a_protocol_that_cannot_be_explored() -> None:
 
 def test_the_counts_are_the_same_in_every_process() -> None:
     """They do not depend on PYTHONHASHSEED, that is, on the order of a set."""
+    states = 8_000 if SOAK else 3_000
     program = (
         "from tests.explored.toys import explorer_of; from lab.protocols import Bully;"
         "explorer = explorer_of(Bully, 3, 'any', 1, 1, True);"
-        "print(explorer.run(3_000), len(explorer.locals), explorer.locals.replays,"
+        f"print(explorer.run({states}), len(explorer.locals), explorer.locals.replays,"
         "explorer.path_to(explorer.first_found['A1.1']), sorted(explorer.states)[::1000])"
     )
     output = [

@@ -53,6 +53,7 @@ from tests.campaign.token_mutants import GuessKept, KeptWhenPassed, NextForgotte
 from tests.campaign.trials import caught
 from tests.explored.toys import TIMING, explorer_of, header_of
 from tests.harness import T_US, Rig, simulated_header
+from tests.profile import amount
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 from tests.properties.test_commit_assertions import ABORTED, COMMITTED, OPEN, Ledger
 from tests.properties.test_field_assertions import wrong_field
@@ -203,7 +204,7 @@ def test_B10_an_old_definition(mutant: type[Bully], seed: int) -> None:
     found = caught(mutant, 10, first=seed, find="B10")
     assert found is not None
     explorer = explorer_of(mutant, 2, "synchronous", 2, 2, settled=True)
-    explorer.run(1_000)
+    explorer.run(amount(quick=1_000, soak=20_000))
     assert "B10" in explorer.violated
 
 

@@ -95,7 +95,7 @@ class LiveCode:
 
 
 ALL_LIVE = LiveCode()
-"""What is in use if the parameters are not known."""
+"""All of a module: for when the parameters are not known."""
 
 
 def _owner_of_parameters(node: ast.AST) -> Iterator[ast.Name]:

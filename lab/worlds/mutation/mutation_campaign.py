@@ -81,7 +81,7 @@ class RunTooLongError(BaseException):
 
 
 class Behaviour(Struct, frozen=True):
-    """What happened in a run: a checksum of its records, and the number of messages sent."""
+    """The behaviour of a run: a checksum of its records, and the number of messages sent."""
 
     checksum: int
     messages: int
@@ -109,7 +109,7 @@ class OriginalRun(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """How the runs of a survivor that execute its change differ from those of the original.
+    """The difference between the runs of a survivor that execute its change, and those of the original.
 
     ``same`` have the same records; ``messages`` are sent in all of them, by the original ``messages_before``.
     """
