@@ -209,7 +209,7 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 _ASKS_FOR_NUMBER = re.compile(r"\bhow many\b", re.IGNORECASE)
-_NUMBERS = re.compile(r"[0-9][0-9., ]*")
+_NUMBERS = re.compile(r"\$?[0-9][0-9., ]*")
 _ASKS_FOR_NODE = re.compile(r"\bwhich node\b", re.IGNORECASE)
 _NOT_OPENED = "The right answer opens the explanation; your teacher has it, too."
 

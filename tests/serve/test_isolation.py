@@ -75,7 +75,7 @@ def test_bookmarks_captions_and_searches_are_only_text(server: Server, screen: T
     screen.enter_command("say ../../../tmp/lab-out")
     screen.sees("../../../tmp/lab-out")
     screen.enter_command("answer 1 ../../../tmp/lab-out")
-    screen.sees("you answered: ../../../tmp/lab-out")
+    screen.sees("../../../tmp/lab-out is none of the choices")
     screen.type("/")
     screen.sees("search: text, node:3")
     screen.type("../../etc/passwd\r")
@@ -112,15 +112,15 @@ def test_a_long_answer_is_truncated_or_refused(screen: TerminalScreen) -> None:
     screen.type(":")
     screen.type(f"{_PASTE}answer 1 {'y' * 20_000}{_PASTED}")
     screen.type("\r")
-    screen.enter_command("answer 1 short")
-    screen.sees("you answered: short")
+    screen.enter_command("answer 1 none")
+    screen.sees("you answered: none")
 
 
 def test_escape_sequences_in_answers_and_notes_do_nothing(server: Server, screen: TerminalScreen) -> None:
     """Not in the student's terminal, the recording, or the teacher's output."""
     foreign = "\x1b]0;owned\x07\x9b2Jx\x1b[31m"
-    screen.enter_command("answer 1 begin")
-    screen.sees("you answered: begin")
+    screen.enter_command("answer 1 only 4")
+    screen.sees("you answered: only 4")
     for line in (f"say {foreign}note", f"mark {foreign}", f"bookmark {foreign}b"):
         screen.type(":")
         screen.type(f"{_PASTE}{line}{_PASTED}\r")
