@@ -61,6 +61,7 @@ from lab.worlds.mutation.equivalence import MOST_STATES, Exploration, FoundByExp
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, mutants_of
 from lab.worlds.mutation.mutation_campaign import (
+    COST,
     Difference,
     MutantOutcome,
     MutationCampaign,
@@ -134,8 +135,10 @@ def mutate(options: MutateOptions) -> int:
 
     A mutant is the protocol with one small mistake in its source: a comparison turned, a guard left out, a time
     halved, a field no longer in stable storage. Each is run under the same random faults as lab check, until an
-    assertion is violated, a node fails, a step does not end or messages multiply: then it is killed. One that is
-    not has survived: your properties and faults do not notice that mistake.
+    assertion is violated, a node fails, a step does not end or messages multiply: then it is killed. It is killed
+    by its cost if it sends more messages, writes more often, or needs longer than the original in calm runs: the
+    same few runs of both, in which nodes crash and restart while all are at rest. One that is not killed has
+    survived: your properties and faults do not notice that mistake.
 
     Survivors are printed with their difference. Either a property is missing, or a fault, or runs; or the mutant
     is no mistake, because it does the same as the original. To tell these apart, original and mutant are explored
@@ -414,7 +417,8 @@ class _Session:
         print_table(table)
         killers = Table("killed by", "mutants", "runs until then (median)", box=None, pad_edge=True)
         for killer in score.killers:
-            killers.add_row(killer.by, str(killer.mutants), str(killer.runs_median))
+            runs = "calm runs" if killer.by == COST else str(killer.runs_median)
+            killers.add_row(killer.by, str(killer.mutants), runs)
         if score.killers:
             print_table(killers)
 
@@ -475,8 +479,10 @@ class _Session:
         total, percent = self.score.total, self.score.percent
         if percent is None:
             return "no score: all mutants are equivalent or invalid"
+        by_cost = sum(killer.mutants for killer in self.score.killers if killer.by == COST)
+        cost = f", {by_cost} of them by their cost," if by_cost else ""
         equivalent = f", without {total.equivalent} shown equivalent" if total.equivalent else ""
-        text = f"score: {percent:.0f} % ({total.killed} killed of {total.made} made{equivalent})"
+        text = f"score: {percent:.0f} % ({total.killed} killed{cost} of {total.made} made{equivalent})"
         return text if self.at_least is None else f"{text}; at least {self.at_least} % asked for"
 
     def document(self) -> MutateDocument:

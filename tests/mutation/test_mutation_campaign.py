@@ -1,5 +1,6 @@
 """Mutants under the schedules of a campaign: by what each is killed, which survive, and which are equivalent."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from lab.worlds.mutation import mutation_campaign
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, mutants_of
 from lab.worlds.mutation.mutation_campaign import (
+    COST,
     NOT_JUDGED,
     Behaviour,
     MutantOutcome,
@@ -82,6 +84,18 @@ def test_a_mutant_is_killed_by_the_first_assertion_that_fails(tested: dict[str, 
 def test_a_mutant_is_killed_by_an_endless_step(tested: dict[str, MutantOutcome]) -> None:
     killed = tested['without: await self.sleep(2 * self.timing.t_us, "the next beat")']
     assert (killed.result, killed.by) == ("killed", "endless step")
+
+
+def test_what_only_costs_more_is_killed_by_its_cost(tested: dict[str, MutantOutcome]) -> None:
+    """Twice as many messages violate nothing; half as many do not cost more."""
+    sleep = 'await self.sleep({}, "the next beat")'
+    often, seldom = (
+        tested[f'{sleep.format("2 * self.timing.t_us")} → {sleep.format(wait)}']
+        for wait in ("self.timing.t_us", "4 * self.timing.t_us")
+    )
+    assert (often.result, often.by) == ("killed", COST)
+    assert re.fullmatch(r"in \d+ calm runs, [\d,]+ messages instead of [\d,]+.*", often.text)
+    assert seldom.result == "survived"
 
 
 def test_what_no_property_notices_survives(tested: dict[str, MutantOutcome]) -> None:

@@ -4,7 +4,8 @@ The schedules are those of a campaign of the original, as ``lab check`` makes it
 not executed the changed lines is the same run for the mutant, so only the others are made. A mutant is killed by
 the assertion that is violated first, by an error that a node raises, by a step that does not end, or by messages
 that multiply. Its runs are counted up to the first that fails, those included that need not be made. If none
-fails, it is killed by an assertion that none of them judges, if the original's runs do: as ``lab check`` reports.
+fails, it is killed by an assertion that none of them judges, if the original's runs do: as ``lab check`` reports. What is left is killed by its cost, if
+calm runs cost more than those of the original.
 
 Of a survivor it is noted how its runs differ from those of the original: in their records, or in their messages.
 """
@@ -38,6 +39,7 @@ from lab.worlds.campaign.trial import RunawayError, Trial, run_trial
 from lab.worlds.campaign.workers import map_chunks, split_seeds
 from lab.worlds.loading.own_properties import combine
 from lab.worlds.loading.targets import load_protocol
+from lab.worlds.mutation.calm_cost import CalmCost, calm_schedules, measure
 from lab.worlds.mutation.equivalence import (
     Comparison,
     Exploration,
@@ -55,7 +57,8 @@ ENDLESS = "endless step"
 RUNAWAY = "runaway"
 """Causes of a mutant's end other than assertions: a step that does not end, and messages that multiply."""
 NOT_JUDGED = "not judged"
-"""Another one: an assertion that is judged in no run of the mutant."""
+COST = "cost"
+"""Others: an assertion that is judged in no run of the mutant, and calm runs that cost more."""
 
 _encode = msgspec.json.Encoder().encode
 _CHUNK = 10
@@ -164,13 +167,15 @@ class MutantOutcome(Struct, frozen=True):
 class MutationJob(Struct, frozen=True):
     """The work for all mutants: the campaign of the original, its runs and explorations, and the tasks.
 
-    A run that takes more than ``limit_s`` seconds of computing is a runaway.
+    ``calm`` are the calm runs, and ``calm_cost`` is what the original costs in them. A run that takes more than ``limit_s`` seconds of computing is a runaway.
     """
 
     campaign: Campaign
     schedules: tuple[Schedule, ...]
     behaviours: tuple[Behaviour, ...]
     explorations: tuple[Exploration, ...]
+    calm: tuple[Schedule, ...]
+    calm_cost: CalmCost
     tasks: tuple[MutantTask, ...]
     limit_s: float
 
@@ -196,6 +201,8 @@ class MutationCampaign:
         self.schedules: list[Schedule] = []
         self.original: list[OriginalRun] = []
         self.explorations: tuple[Exploration, ...] = ()
+        self.calm = calm_schedules(campaign.plan)
+        self._calm_cost = CalmCost()
         self._judged_runs: Counter[str] = Counter()
         self._properties = properties
         self._files = tuple(str(module.path) for module in source.modules.values())
@@ -226,6 +233,8 @@ class MutationCampaign:
                     raise OriginalFailsError(run.failure)
                 self.original.append(run)
                 yield campaign.runs + len(self.original)
+        with closing(map_chunks(partial(_measure_calm, campaign), ([each] for each in self.calm), workers)) as costs:
+            self._calm_cost = sum(costs, CalmCost())
 
     def explore_original(self, parameters: dict[str, Any]) -> None:
         """Explore the original, if that takes no more than MOST_STATES states, for comparison with survivors."""
@@ -244,7 +253,16 @@ class MutationCampaign:
             limit_s = max(_LEAST_LIMIT_S, _TIMES_SLOWER * slowest_s)
             tasks = self._tasks(folder)
             behaviours = tuple(run.behaviour for run in self.original)
-            job = MutationJob(self.campaign, tuple(self.schedules), behaviours, self.explorations, tasks, limit_s)
+            job = MutationJob(
+                self.campaign,
+                tuple(self.schedules),
+                behaviours,
+                self.explorations,
+                self.calm,
+                self._calm_cost,
+                tasks,
+                limit_s,
+            )
             path = folder / "job"
             path.write_bytes(pickle.dumps(job))
             try:
@@ -308,6 +326,11 @@ def _trace_runs(campaign: Campaign, files: tuple[str, ...], schedules: Sequence[
     return found
 
 
+def _measure_calm(campaign: Campaign, schedules: Sequence[Schedule]) -> list[CalmCost]:
+    protocol = load_protocol(campaign.target)
+    return [measure(protocol, campaign.base, schedule) for schedule in schedules]
+
+
 def _first_failure(campaign: Campaign, violations: list[Violation]) -> Violation | None:
     return next(filter(campaign.goal.matches, violations), None)
 
@@ -340,6 +363,9 @@ def _run_mutant(job: MutationJob, task: MutantTask) -> MutantOutcome:
     if owed:
         text = f"judged in no run: {', '.join(sorted(owed))}"
         return MutantOutcome(task.number, "killed", NOT_JUDGED, text, job.campaign.runs)
+    excess = _run_calmly(job, mutant)
+    if excess is not None:
+        return MutantOutcome(task.number, "killed", *excess, job.campaign.runs)
     return _explored(job, task, mutant, difference)
 
 
@@ -378,6 +404,21 @@ def _run_once(
         return Behaviour.of(trial)
     is_endless = violation.assertion == RAISES.id and violation.text.startswith(_TOO_LONG)
     return ENDLESS if is_endless else violation.assertion, str(violation)
+
+
+def _run_calmly(job: MutationJob, mutant: type[Algorithm]) -> tuple[str, str] | None:
+    """Return by what the mutant is killed in the calm runs, and a text; None if they cost no more."""
+    cost = CalmCost()
+    try:
+        with time_limit(job.limit_s, RunTooLongError()):
+            for schedule in job.calm:
+                cost += measure(mutant, job.campaign.base, schedule)
+    except (RunawayError, RunTooLongError):
+        return RUNAWAY, "in a calm run"
+    except Exception as error:  # in what the protocol does outside of its steps
+        return RAISES.id, f"{type(error).__name__}: {error}"
+    excess = cost.excess_over(job.calm_cost)
+    return (COST, f"in {len(job.calm)} calm runs, {excess}") if excess else None
 
 
 def _explored(
