@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from lab.histories.workloads import WORKLOADS
 from lab.kernel import Timing
 from lab.properties.declarations import (
     Assertion,
@@ -850,10 +851,16 @@ A6, A7, A8, SOLVENT, COMMITS, SHOWS, ENDS, A9, EDITIONS, SURVEYS, SHARES, JOINS,
 
 
 class _Assertions(dict[str, Assertion]):
-    """The assertions by id; of another name, one whose code is not loaded in this process."""
+    """The assertions by id; of another name, a workload's, or one whose code is not loaded in this process."""
 
     def __missing__(self, name: str) -> Assertion:
-        return unloaded(name)
+        return valid_history(name) if name in WORKLOADS else unloaded(name)
+
+
+def valid_history(workload: str) -> Assertion:
+    """Return the assertion that a correct system can give its clients such a history."""
+    statement = f"the history of the clients is valid ({WORKLOADS[workload].does})"
+    return Assertion(workload, statement, short="valid history", relies_on=())
 
 
 def unloaded(name: str) -> Assertion:

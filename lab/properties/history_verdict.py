@@ -88,8 +88,11 @@ def describe_workload(name: str) -> str:
     return WORKLOADS[name].does if name in WORKLOADS else ""
 
 
-def judge_history(records: Sequence[Record]) -> HistoryVerdict | None:
-    """Return the verdict on the history of a run, whose header comes first; None if it has no clients."""
+def judge_history(records: Sequence[Record | None]) -> HistoryVerdict | None:
+    """Return the verdict on the history of a run, whose header comes first; None if it has no clients.
+
+    None in place of a record: it could not be read.
+    """
     header = records[0]
     assert isinstance(header, Header)
     if not workload_of(header):
@@ -108,7 +111,9 @@ def judge_history(records: Sequence[Record]) -> HistoryVerdict | None:
     return HistoryVerdict(clients.workload, violation, evidence, counts)
 
 
-def _violation(workload: str, result: CheckResult, header: Header, records: Sequence[Record]) -> HistoryViolation:
+def _violation(
+    workload: str, result: CheckResult, header: Header, records: Sequence[Record | None]
+) -> HistoryViolation:
     """Return the violation: at the end of the last operation that shows it, or at the end of the run."""
     first = result.findings[0]
     ended = [each for each in first.operations if each.completed_at_us is not None]
@@ -116,12 +121,12 @@ def _violation(workload: str, result: CheckResult, header: Header, records: Sequ
     number, step = len(records) - 1, None
     if last is not None:
         number, step = _completion(last, header, records)
-    at_us = records[number].at_us if number else 0  # type: ignore[union-attr]  # only the header has no time
+    at_us = max((getattr(record, "at_us", 0) for record in records[: number + 1]), default=0)
     states = () if step is None else (WitnessState(step.node, number, at_us, f"inconsistent: {last}"),)
     return HistoryViolation(workload, number, at_us, states, {}, (), str(first))
 
 
-def _completion(operation: Operation, header: Header, records: Sequence[Record]) -> tuple[int, Step | None]:
+def _completion(operation: Operation, header: Header, records: Sequence[Record | None]) -> tuple[int, Step | None]:
     """Return the record at which an operation was over, and the step if it is one of its client."""
     name = operation.process.partition(".")[0]
     client = next((node for node, each in header.names.items() if each == name), None)

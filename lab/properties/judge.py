@@ -9,6 +9,7 @@ disturbance, after which liveness properties must hold within a bound.
 A recording may come from anywhere: impossible records are skipped, and nothing is raised.
 """
 
+from bisect import insort
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from lab.analysis.causality import Causality, Clock
 from lab.kernel import Fired, Log, Received, Started, Step, Waits, Wrote
-from lab.properties.assertions import ASSUMPTION_NUMBERS, RAISES, describe_state
+from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, RAISES, describe_state
 from lab.properties.checks import (
     AgreementChecker,
     AnyChecker,
@@ -43,6 +44,7 @@ from lab.properties.declarations import (
     PropertyError,
     evaluate,
 )
+from lab.properties.history_verdict import HistoryVerdict
 from lab.properties.registry import RunProperties
 from lab.properties.states import GlobalState, LocalState, plain_entries
 from lab.properties.verdicts import Broken, Evidence, Verdict, Violation, WitnessState, verdict_of
@@ -106,6 +108,20 @@ class Judge:
         self._reported: dict[tuple[str, int, int], _ReportedPair] = {}
         self._excused: dict[str, bool] = {}
         self._counts: dict[tuple[str, bool], int] = {}
+        self._concluded: dict[str, Evidence] = {}
+
+    def conclude(self, history: HistoryVerdict) -> None:
+        """Add the verdict on the history of the clients, which is judged as a whole when the run is over.
+
+        It is one more assertion of the run, without any assumption, as if it had been judged all along.
+        """
+        name = history.assertion
+        self.assertions[name] = ASSERTIONS[name]
+        self.relies_on = {**self.relies_on, name: ()}
+        self._concluded[name] = history.evidence
+        if history.violation is not None:
+            insort(self.violations, history.violation, key=lambda violation: violation.record)
+            self._count(name, True)
 
     @property
     def decided_us(self) -> int:
@@ -163,6 +179,8 @@ class Judge:
             return Evidence("no node made a step")
         if name == RAISES.id:
             return Evidence("every step", 0)
+        if name in self._concluded:
+            return self._concluded[name]
         checker = self._checkers.by_name.get(name)
         if checker is None:
             return Evidence("its code is not loaded: name its file with --protocol or --properties")

@@ -22,6 +22,7 @@ from lab.analysis.script_log import ScriptLog
 from lab.analysis.status_history import StatusHistory
 from lab.exercises.exercise import Exercise
 from lab.properties.declarations import Declared
+from lab.properties.history_verdict import judge_history, workload_of
 from lab.properties.judge import Judge
 from lab.properties.registry import with_promises
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
@@ -211,6 +212,13 @@ class Source:
     async def work(self) -> None:
         """Process records in the background until there are no more."""
 
+    async def _judge_clients(self) -> None:
+        """Judge the history of the clients, when all records are there, in a thread of its own."""
+        if workload_of(self.store.header):
+            history = await asyncio.to_thread(judge_history, [*self.store.records()])
+            if history is not None:
+                self.judge.conclude(history)
+
     async def command(self, text: str) -> Reply:
         """Give a command, and return the host's reply."""
         return Reply(0, False, False, "this is a recording; its past cannot be changed")
@@ -264,6 +272,7 @@ class FileSource(Source):
             self._observe(record)
             if number % _JUDGED_AT_ONCE == 0:
                 await asyncio.sleep(0)
+        await self._judge_clients()
         self._is_judged = True
 
     def close(self) -> None:
@@ -394,6 +403,7 @@ class FeedSource(GrowingSource):
                 await asyncio.sleep(0)
         self.ended = self.ended or "the host died"
         self.over.set()
+        await self._judge_clients()
         self._is_judged = True
         for reply in self._replies.values():
             if not reply.done():

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from lab.glyphs import Glyphs
 from lab.properties.assertions import A2, A4, ASSERTIONS, HIGHEST, RAISES
 from lab.properties.declarations import Agreement, Eventually
+from lab.properties.history_verdict import HistoryViolation, workload_of
 from lab.properties.verdicts import Broken, Verdict, Violation, WitnessState, verdict_of
 from lab.scenario.report import ScenarioFinding
 from lab.text import sanitize
@@ -23,10 +24,12 @@ _BRIEF = {_HOLD: "hold", _NOT_JUDGED: "not judged"}
 
 
 def verdicts_at(source: Source, number: int) -> list[Verdict]:
-    """Return the verdict on each promised assertion at a record, and on each that is violated."""
+    """Return the verdicts at a record: on what is promised, on the history of clients, on all that is violated."""
     judge, promises = source.judge, source.store.header.protocol.promises
     shown = judge.violations[: bisect_right(judge.violations, number, key=lambda violation: violation.record)]
     names = dict.fromkeys([*(name for name in promises if name in ASSERTIONS), *(v.assertion for v in shown)])
+    if workload := workload_of(source.store.header):
+        names[workload] = None  # of a run that goes on, not judged yet
     return [verdict_of(name, shown, judge.evidence_at(name, number)) for name in names]
 
 
@@ -78,7 +81,7 @@ def _format_verdict(verdict: Verdict, excused: str, longest_why: int) -> Verdict
     if verdict.first is None:
         return (_HOLD, "holds") if verdict.word == "holds" else (_NOT_JUDGED, "not judged")
     if verdict.word == "fails":
-        return f"VIOLATED with {_assumptions_text(verdict.first)}", "fails"
+        return f"VIOLATED {_intact_text(verdict.first)}", "fails"
     broken = verdict.first.broken
     numbers = ", ".join(f"{each.assumption}" for each in broken)
     whys = dict.fromkeys(sanitize(each.why, longest_why) for each in broken) if longest_why else {}
@@ -112,7 +115,7 @@ def format_witness(violation: Violation) -> str:
 def _format_status(violation: Violation) -> str:
     broken, name = violation.broken, f"{violation.assertion} ({ASSERTIONS[violation.assertion].short})"
     if violation.is_failure:
-        return f"{name} violated with {_assumptions_text(violation)}"
+        return f"{name} violated {_intact_text(violation)}"
     numbers = " and ".join(f"{each.assumption}" for each in broken)
     whys = dict.fromkeys(sanitize(each.why, _LONGEST_WHY // len(broken)) for each in broken)
     return f"{name} violated, excused: {_noun(broken)} {numbers} broken ({'; '.join(whys)})"
@@ -122,10 +125,12 @@ def _noun(broken: Sequence[Broken]) -> str:
     return "assumption" if len(broken) == 1 else "assumptions"
 
 
-def _assumptions_text(violation: Violation) -> str:
+def _intact_text(violation: Violation) -> str:
     """Return which assumptions were intact. The broken ones are those that the assertion does not rely on."""
+    if isinstance(violation, HistoryViolation):
+        return violation.intact
     but = " and ".join(f"{each.assumption}" for each in violation.other_broken)
-    return f"all assumptions intact{f' but {but}, on which it does not rely' if but else ''}"
+    return f"with all assumptions intact{f' but {but}, on which it does not rely' if but else ''}"
 
 
 def _format_states(violation: Violation) -> str:

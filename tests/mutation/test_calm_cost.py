@@ -1,5 +1,7 @@
 """Calm runs: their faults strike, each finds the cluster at rest, and what only costs more costs more there."""
 
+from itertools import pairwise
+
 import pytest
 from msgspec.structs import replace
 
@@ -51,7 +53,7 @@ def test_commands_are_given_one_at_a_time() -> None:
     assert all(told)
     for commands in told:
         times = [fault.at_us for fault in commands]
-        assert all(later - earlier >= 7 * TIMING.t_us for earlier, later in zip(times, times[1:], strict=False))
+        assert all(later - earlier >= 7 * TIMING.t_us for earlier, later in pairwise(times))
 
 
 def test_the_same_runs_cost_the_same() -> None:

@@ -90,7 +90,7 @@ def test_what_only_costs_more_is_killed_by_its_cost(tested: dict[str, MutantOutc
     """Twice as many messages violate nothing; half as many do not cost more."""
     sleep = 'await self.sleep({}, "the next beat")'
     often, seldom = (
-        tested[f'{sleep.format("2 * self.timing.t_us")} → {sleep.format(wait)}']
+        tested[f"{sleep.format('2 * self.timing.t_us')} → {sleep.format(wait)}"]
         for wait in ("self.timing.t_us", "4 * self.timing.t_us")
     )
     assert (often.result, often.by) == ("killed", COST)

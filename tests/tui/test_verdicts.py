@@ -1,10 +1,14 @@
 """The verdict line, and the way from it to a violation's witness."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
+import lab
 from lab.properties.verdicts import Broken, Violation, WitnessState
 from lab.tui.verdict_text import format_witness, next_violation
+from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.status_lines import VerdictLine
@@ -136,3 +140,35 @@ def test_the_next_violation_from_anywhere() -> None:
         assert next_violation(violations, violations[0].record, violations[0]) == violations[1]
 
     replay(test)
+
+
+SERVERS = Path(__file__).parents[1] / "roles" / "servers.py"
+
+
+@pytest.mark.parametrize(("server", "word"), [("Separate", "fails"), ("AtTheLowest", "holds")])
+def test_the_history_of_clients_is_one_more_assertion(server: str, word: str, tmp_path: Path) -> None:
+    """It is judged when all records are there; its violation is shown where the operation was over."""
+    run = lab.simulate(f"{SERVERS}:{server}", nodes=3, workload="lin-kv", clients=3, rate=10, for_="10s")
+    assert run.workload is not None
+    assert run.workload.word == word
+    path = tmp_path / "run.jsonl"
+    run.save(path)
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: seen.source.is_complete, "the history is judged")
+        await seen.press("end")
+        if word == "holds":
+            await seen.until(lambda: "lin-kv" in seen.text, "the verdict")
+            assert "VIOLATED" not in seen.text
+        else:
+            await seen.until(lambda: "lin-kv VIOLATED whatever the faults" in seen.text, "the verdict")
+            await seen.press("v")
+            (violation,) = seen.source.judge.violations
+            assert seen.player.number == violation.record < len(seen.source.store) - 1
+            assert seen.message.startswith("lin-kv (valid history) violated whatever the faults: ")
+            seen.player.go(violation.record - 1)
+            await seen.until(lambda: "VIOLATED" not in seen.text, "it was not violated yet")
+        await seen.press("a")
+        assert "the history of the clients is valid" in "\n".join(seen.of("#assertions", AssertionsView).texts())
+
+    replay(test, path, size=(120, 60))

@@ -1,9 +1,10 @@
 """What calm runs cost: messages, forced writes, and the time until all that is owed is done.
 
 No assertion counts messages, and the bounds of liveness allow for the worst case, in which failures follow each
-other. So a mistake that only costs something violates nothing. It shows where the cost is the same whenever the run
-is repeated: in calm runs, whose links all have one latency. Every crash and every restart finds the cluster at rest,
-or at a known point of its reaction: as the first message of a kind is sent. Commands are given one at a time.
+other. So a mistake that only costs something violates nothing. It shows where the cost is the same whenever the
+run is repeated: in calm runs, whose links all have one latency. Every crash and every restart finds the cluster
+at rest, or at a known point of its reaction: as the first message of a kind is sent. Commands are given one at a
+time.
 """
 
 from msgspec import Struct
@@ -103,7 +104,8 @@ def _amid(plan: SchedulePlan, nodes: tuple[int, ...], kind: str) -> Schedule:
     """Return the run in which a node crashes as the first message of a kind is sent, and restarts.
 
     Without commands, the message belongs to the reaction to the crash of the highest node, and the next one
-    crashes, or the lowest. With commands, each is given to the lowest node; first that one crashes, and next time the highest.
+    crashes, or the lowest. With commands, each is given to the lowest node; first that one crashes, and next time
+    the highest.
     """
     rest_us = _REST_T * plan.timing.t_us
     at_us = rest_us

@@ -4,8 +4,8 @@ The schedules are those of a campaign of the original, as ``lab check`` makes it
 not executed the changed lines is the same run for the mutant, so only the others are made. A mutant is killed by
 the assertion that is violated first, by an error that a node raises, by a step that does not end, or by messages
 that multiply. Its runs are counted up to the first that fails, those included that need not be made. If none
-fails, it is killed by an assertion that none of them judges, if the original's runs do: as ``lab check`` reports. What is left is killed by its cost, if
-calm runs cost more than those of the original.
+fails, it is killed by an assertion that none of them judges, if the original's runs do: as ``lab check`` reports.
+What is left is killed by its cost, if calm runs cost more than those of the original.
 
 Of a survivor it is noted how its runs differ from those of the original: in their records, or in their messages.
 """
@@ -167,7 +167,8 @@ class MutantOutcome(Struct, frozen=True):
 class MutationJob(Struct, frozen=True):
     """The work for all mutants: the campaign of the original, its runs and explorations, and the tasks.
 
-    ``calm`` are the calm runs, and ``calm_cost`` is what the original costs in them. A run that takes more than ``limit_s`` seconds of computing is a runaway.
+    ``calm`` are the calm runs, and ``calm_cost`` is what the original costs in them. A run that takes more than
+    ``limit_s`` seconds of computing is a runaway.
     """
 
     campaign: Campaign
@@ -233,7 +234,9 @@ class MutationCampaign:
                     raise OriginalFailsError(run.failure)
                 self.original.append(run)
                 yield campaign.runs + len(self.original)
-        with closing(map_chunks(partial(_measure_calm, campaign), ([each] for each in self.calm), workers)) as costs:
+        with closing(
+            map_chunks(partial(_measure_calm, campaign), ([each] for each in self.calm), workers)
+        ) as costs:
             self._calm_cost = sum(costs, CalmCost())
 
     def explore_original(self, parameters: dict[str, Any]) -> None:
