@@ -46,12 +46,12 @@ def test_every_crash_happens(name: str) -> None:
 
 def test_commands_are_given_one_at_a_time() -> None:
     """To nodes that are up, each when the one before it is done."""
-    told = [
+    given = [
         [fault for fault in schedule.faults if fault.command.startswith("tell")]
         for schedule in calm_schedules(_plan("2pc"))
     ]
-    assert all(told)
-    for commands in told:
+    assert all(given)
+    for commands in given:
         times = [fault.at_us for fault in commands]
         assert all(later - earlier >= 7 * TIMING.t_us for earlier, later in pairwise(times))
 

@@ -112,8 +112,8 @@ def _amid(plan: SchedulePlan, nodes: tuple[int, ...], kind: str) -> Schedule:
     scheduled: list[ScheduledFault] = []
     courses = [(f"kill {nodes[-1]}", victim) for victim in dict.fromkeys((nodes[-2], nodes[0]))]
     if plan.commands:
-        tells = [f"tell {nodes[0]} {command}" for command in plan.commands[:_MOST_COMMANDS]]
-        courses = [(tell, victim) for tell in tells for victim in (nodes[0], nodes[-1])]
+        given = [f"tell {nodes[0]} {command}" for command in plan.commands[:_MOST_COMMANDS]]
+        courses = [(command, victim) for command in given for victim in (nodes[0], nodes[-1])]
     for begins, victim in courses:
         scheduled.append(ScheduledFault(at_us, f"send {kind}", f"kill {victim}"))
         scheduled.append(ScheduledFault(at_us, "", begins))
