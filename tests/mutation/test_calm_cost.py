@@ -63,15 +63,22 @@ def test_the_same_runs_cost_the_same() -> None:
 
 
 def test_longer_timeouts_cost_time() -> None:
-    """And more frequent questions cost messages."""
+    """And more frequent questions cost heartbeats."""
     schedules = calm_schedules(_plan("bully"))[:2]
     usual = _cost("bully", schedules)
     slow = _cost("bully", schedules, coordinator_timeout_us=6 * TIMING.t_us)
     assert slow.owed_us > usual.owed_us
     assert "settled after " in slow.excess_over(usual)
     often = _cost("bully", schedules, check_every_us=TIMING.t_us // 2)
-    assert " messages instead of " in often.excess_over(usual)
-    assert usual.excess_over(often).count("instead of") <= 1  # only what the checks noticed sooner
+    assert " heartbeats per second instead of " in often.excess_over(usual)
+
+
+def test_to_settle_sooner_costs_no_messages() -> None:
+    """Though the next coordinator then checks for longer: heartbeats count by the time of rest."""
+    schedules = calm_schedules(_plan("bully"))[:2]
+    quick = _cost("bully", schedules, coordinator_timeout_us=2 * TIMING.t_us)
+    assert quick.owed_us < _cost("bully", schedules).owed_us
+    assert quick.excess_over(_cost("bully", schedules)) == ""
 
 
 def test_forced_writes_are_counted() -> None:

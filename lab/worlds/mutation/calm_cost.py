@@ -8,6 +8,7 @@ time.
 """
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from lab.kernel import Step
 from lab.protocols import Algorithm
@@ -32,18 +33,26 @@ _MARGIN = 0.005
 
 
 class CalmCost(Struct, frozen=True):
-    """The cost of some runs. ``owed_us``: how long something was owed, summed over the assertions that owed it."""
+    """The cost of some runs, in which ``messages`` were sent besides heartbeats.
+
+    ``owed_us``: how long something was owed, summed over the assertions that owed it. ``heartbeats`` are those
+    during ``rest_us``, while nothing was.
+    """
 
     messages: int = 0
     forced_writes: int = 0
     owed_us: int = 0
+    heartbeats: int = 0
+    rest_us: int = 0
 
     def __add__(self, other: "CalmCost") -> "CalmCost":
-        return CalmCost(
-            self.messages + other.messages,
-            self.forced_writes + other.forced_writes,
-            self.owed_us + other.owed_us,
-        )
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return CalmCost(*(one + another for one, another in pairs))
+
+    @property
+    def heartbeats_per_s(self) -> float:
+        """The heartbeats per second of rest."""
+        return self.heartbeats / self.rest_us * 1e6 if self.rest_us else 0.0
 
     def excess_over(self, least: "CalmCost") -> str:
         """Return in words what costs more here, by more than a phase of heartbeats may; empty if nothing does."""
@@ -51,6 +60,7 @@ class CalmCost(Struct, frozen=True):
             f"{words.format(written(here))} instead of {written(there)}"
             for words, written, here, there in (
                 ("{} messages", _count, self.messages, least.messages),
+                ("{} heartbeats per second", _rate, self.heartbeats_per_s, least.heartbeats_per_s),
                 ("{} forced writes", _count, self.forced_writes, least.forced_writes),
                 ("settled after {}", _time, self.owed_us, least.owed_us),
             )
@@ -59,12 +69,16 @@ class CalmCost(Struct, frozen=True):
         return ", ".join(found)
 
 
-def _count(number: int) -> str:
-    return f"{number:,}"
+def _rate(number: float) -> str:
+    return f"{number:.1f}"
 
 
-def _time(us: int) -> str:
-    return format_us(round(us, -3))
+def _count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _time(us: float) -> str:
+    return format_us(round(us / 1000) * 1000)
 
 
 def calm_schedules(plan: SchedulePlan) -> tuple[Schedule, ...]:
@@ -129,22 +143,39 @@ def _link(plan: SchedulePlan) -> Link:
 
 def measure(protocol: type[Algorithm], base: Header, schedule: Schedule) -> CalmCost:
     """Run a calm schedule to its end, and return what it cost. Raises RunawayError."""
-    messages = forced_writes = owed_us = last_us = 0
-    owing = 0
-
-    def observe(record: Record) -> None:
-        nonlocal messages, forced_writes, owed_us, last_us, owing
-        owed_us += owing * (judge.at_us - last_us)
-        last_us, owing = judge.at_us, len(judge.owing)
-        if isinstance(record, Step):
-            messages += len(record.sent)
-            forced_writes += record.stores
-
-    log, judge = judging_log(header_for(protocol, base, schedule), observe)
+    cost = _Measurement(header_for(protocol, base, schedule))
     watch_steps()
-    simulation = Simulation(protocol, log)
+    simulation = Simulation(protocol, cost.log)
     for fault in schedule.faults:
         simulation.director.add(scripted(fault))
     simulation.start()
     simulation.run_to(schedule.end_us)
-    return CalmCost(messages, forced_writes, owed_us)
+    return cost.total
+
+
+class _Measurement:
+    """The cost of one run so far."""
+
+    def __init__(self, header: Header) -> None:
+        self.log, self._judge = judging_log(header, self._observe)
+        self._kinds = frozenset(header.protocol.heartbeats)
+        self._messages = self._forced_writes = self._owed_us = self._heartbeats = self._rest_us = 0
+        self._owing = self._at_us = 0
+
+    @property
+    def total(self) -> CalmCost:
+        """The cost up to the last record."""
+        return CalmCost(self._messages, self._forced_writes, self._owed_us, self._heartbeats, self._rest_us)
+
+    def _observe(self, record: Record) -> None:
+        passed_us = self._judge.at_us - self._at_us
+        self._owed_us += self._owing * passed_us
+        self._rest_us += passed_us if not self._owing else 0
+        self._at_us, self._owing = self._judge.at_us, len(self._judge.owing)
+        if isinstance(record, Step):
+            self._forced_writes += record.stores
+            for message in record.sent:
+                if message.kind not in self._kinds:
+                    self._messages += 1
+                elif not self._owing:
+                    self._heartbeats += 1
