@@ -878,8 +878,11 @@ def _require_file(path: Path, exercise: Exercise) -> None:
 def _recordings(named: list[Path]) -> list[Path]:
     found: list[Path] = []
     for path in named:
-        if path.suffix == ".py":
-            raise UsageError(f"{path}: name the exercise that it is for: --exercise NAME")
+        if path.suffix == ".py" or (path.is_file() and path.suffix not in ("", ".jsonl")):
+            raise UsageError(
+                f"{path} is no recording, NAME.jsonl; for a protocol or a program, "
+                "name the exercise that it is for: --exercise NAME"
+            )
         # a link that the teacher names is followed; one that was handed in is not
         named_file = Path(os.path.realpath(path)) if path.is_symlink() else path
         inside = sorted(path.rglob("*.jsonl")) if path.is_dir() else [named_file]

@@ -155,13 +155,13 @@ def _show_log(options: ShowOptions) -> int:
     header = store.header
     known = {
         **{str(node): node for node in header.all_nodes},
+        **{f"n{node}": node for node in header.nodes},
         **{name: node for node, name in header.names.items()},
     }
     for name in options.node:
         if name not in known:
-            raise UsageError(
-                f"--node {name}: no such node; the nodes of this run are {format_ranges(header.all_nodes)}"
-            )
+            there = " ".join(map(sanitize, [format_ranges(header.nodes), *header.names.values()]))
+            raise UsageError(f"--node {name}: no such node; the nodes of this run are {there}")
     nodes = [known[name] for name in options.node]
     page = LogPage(0, len(store))
     columns = _WatchColumns(options.watch, header)

@@ -160,3 +160,11 @@ def test_a_recording_without_clients_has_no_history(lab: Lab) -> None:
     lab("run", "bully", "--sim", "--headless", "--for", "2s", "--record", "none.jsonl")
     done = lab("consistency", "none.jsonl")
     assert (done.status, "this run has no clients" in done.err) == (2, True)
+
+
+def test_an_unknown_node_is_refused_with_the_names(lab: Lab, run: Run) -> None:
+    """Clients and services have names, by which they are shown."""
+    run("Separate", "--for", "2s", "--clients", "2")
+    refused = lab.within("show", "run.jsonl", "--node", "c9").refused()
+    assert refused == "--node c9: no such node; the nodes of this run are 1-3 c4 c5"
+    assert lab.within("show", "run.jsonl", "--node", "c4").status == 0

@@ -9,7 +9,7 @@ import pytest
 from lab.cli.exercise import complete_exercise
 from lab.exercises.draws import describe_draw
 from lab.exercises.exercise_reader import drawn_for, find_exercise, names
-from tests.cli.invocation import SHIPPED, Lab
+from tests.cli.invocation import ROOT, SHIPPED, Lab
 from tests.documents import fitting
 from tests.exercises.attempts import run_attempt, solution_of
 from tests.exercises.exercise_files import TASK, write_exercise
@@ -75,6 +75,7 @@ def test_show_what_a_student_has(lab: Lab, tmp_path: Path) -> None:
         (("grade", "nowhere.jsonl"), "nowhere.jsonl does not exist"),
         (("grade", "."), "contains no recordings"),
         (("grade", "x.py"), "name the exercise that it is for: --exercise NAME"),
+        (("grade", str(ROOT / "README.md")), "name the exercise that it is for: --exercise NAME"),
         (("grade", "x.py", "--exercise", NAME), "expects no FILE; grade recordings, without --exercise"),
         (
             ("grade", "x.py", "--exercise", NAME, "--student", "anna"),

@@ -129,6 +129,7 @@ def test_show(lab: Lab) -> None:
     ("words", "every"),
     [
         (("--node", "4"), r" 4( -> \d+ | +)|-> 4 "),
+        (("--node", "n4"), r" 4( -> \d+ | +)|-> 4 "),
         (("--node", "4", "--node", "3"), r" [43]( -> \d+ | +)|-> [43] "),
         (("--kind", "enterelection"), r"\d -> \d +EnterElection"),
         (("--kind", "AreYouNormal"), r"\d -> \d +AreYouNormal"),

@@ -241,7 +241,7 @@ def test_a_scenario_is_made_from_such_a_run(mixed: Path) -> None:
     ("texts", "error"),
     [
         (["4"], "write nodes and their protocol, such as --role 4,5=ring"),
-        (["=ring"], "'' names no nodes; write a list (4,5) or a range (4-6)"),
+        (["=ring"], "'' names no nodes; write their ids, as a list (4,5) or a range (4-6)"),
         (["5-4=ring"], "write the lower number first (4-5)"),
         (["4-7=ring"], "there is no node 7; the nodes are 1-5"),
         (["4,4=ring"], "node 4 is named twice"),

@@ -90,9 +90,17 @@ def test_a_program_as_a_service(tmp_path: Path) -> None:
         lab.simulate(target, 2, for_="2s", services=[service])
 
 
-@pytest.mark.parametrize("service", ["lin-kv=./store", "c7=./store", "store=./store", "my-store=./nothing"])
-def test_services_that_cannot_be(service: str) -> None:
-    with pytest.raises(UserError, match="service"):
+@pytest.mark.parametrize(
+    ("service", "why"),
+    [
+        ("lin-kv=./store", "lin-kv is built in .*; give the program another name, such as my-kv"),
+        ("c7=./store", "choose another name, of small letters with a hyphen"),
+        ("store=./store", "choose another name, of small letters with a hyphen"),
+        ("my-store=./nothing", "there is no such file"),
+    ],
+)
+def test_services_that_cannot_be(service: str, why: str) -> None:
+    with pytest.raises(UserError, match=f"service.*{why}"):
         lab.simulate("bully", 2, for_="2s", services=[service])
 
 

@@ -81,7 +81,9 @@ def protocols_of(members: Iterable[MemberTarget]) -> tuple[type[Algorithm], ...]
 def _ids_in(named: str, nodes: Sequence[int], got: str) -> tuple[int, ...]:
     ids: list[int] = []
     if _NODES.fullmatch(named.replace(" ", "")) is None:
-        raise SettingError(f"{got}: {named.strip()!r} names no nodes; write a list (4,5) or a range (4-6)")
+        raise SettingError(
+            f"{got}: {named.strip()!r} names no nodes; write their ids, as a list (4,5) or a range (4-6)"
+        )
     for part in named.replace(" ", "").split(","):
         low, _, high = part.partition("-")
         span = range(int(low), int(high or low) + 1)

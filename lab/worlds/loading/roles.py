@@ -133,10 +133,12 @@ _SERVICE_NAME = re.compile(r"[a-z]+(-[a-z][a-z0-9]*)+")
 
 def _service_program(service: str, name: str, command: str, written: Written, folder: Path) -> str:
     """Return the command of a service that is a program. Raises SettingError."""
-    if _SERVICE_NAME.fullmatch(name) is None or name in SERVICES:
-        raise SettingError(
-            f"{written('service', service)}: choose another name, of small letters with a hyphen, such as my-kv"
-        )
+    got = written("service", service)
+    if name in SERVICES:
+        built_in = written("service", name)
+        raise SettingError(f"{got}: {name} is built in ({built_in}); give the program another name, such as my-kv")
+    if _SERVICE_NAME.fullmatch(name) is None:
+        raise SettingError(f"{got}: choose another name, of small letters with a hyphen, such as my-kv")
     return program_command(command, (), lambda _, value: written("service", f"{name}={value}"), folder)
 
 
