@@ -55,13 +55,23 @@ def test_the_protocol_of_the_page(lab: Lab) -> None:
     assert _blocks("text")[1].strip() in done.out
 
 
+def test_the_proxy_of_the_page(lab: Lab) -> None:
+    """A node asks a service, and its clients see what that holds."""
+    _, _, proxy, *_ = _blocks("python")
+    (lab.folder / "proxy.py").write_text(proxy)
+    done = lab(*shlex.split(_blocks("sh")[3])[1:])
+    assert done.status == 0, done
+    assert _blocks("text")[2].strip() in done.out
+    assert re.search(r"lin-kv, [1-9]\d+ operations of 3 clients: [1-9]\d+ ok", done.out), done.out
+
+
 def test_the_register_of_the_page(lab: Lab) -> None:
     """One coordinator decides; two, on the sides of a cut, lose what one of them has decided."""
     *_, register, _ = _blocks("python")
     (lab.folder / "register.py").write_text(register)
     *_, commands, _ = _blocks("sh")
     for command, verdict, status in zip(
-        commands.splitlines(), _blocks("text")[2].splitlines(), (0, 1), strict=True
+        commands.splitlines(), _blocks("text")[3].splitlines(), (0, 1), strict=True
     ):
         done = lab(*shlex.split(command)[1:])
         assert verdict in done.out, done.out
@@ -74,7 +84,7 @@ def test_the_replicated_register_of_the_page(lab: Lab) -> None:
     *_, replicated = _blocks("python")
     (lab.folder / "replicated.py").write_text(replicated)
     *_, commands = _blocks("sh")
-    for command, verdict in zip(commands.splitlines(), _blocks("text")[3].splitlines(), strict=True):
+    for command, verdict in zip(commands.splitlines(), _blocks("text")[4].splitlines(), strict=True):
         done = lab(*shlex.split(command)[1:])
         assert verdict in done.out, done.out
         assert done.status == 0
