@@ -20,6 +20,7 @@ from lab.histories.workloads import WORKLOADS
 from lab.kernel import Fired, Message, Received, Step
 from lab.protocols.workloads import may_have_happened, operation_of, result_of
 from lab.recording.records import Fault, Header, Process, Record
+from lab.units import format_us
 
 _INDEFINITE = (0, 13)
 """The codes of errors after which the operation may have happened; so may those from 1,000 on."""
@@ -46,6 +47,8 @@ class ClientHistory:
     def __init__(self, header: Header) -> None:
         clients = [role for role in header.roles if role.protocol == "client"]
         self.workload = str(clients[0].parameters.get("workload", "")) if clients else ""
+        from_us = clients[0].parameters.get("from_us") if clients else None
+        self._from_us = from_us if isinstance(from_us, int) else 0
         final_us = clients[0].parameters.get("final_us") if clients else None
         self._final_us = final_us if isinstance(final_us, int) else None
         until_us = clients[0].parameters.get("until_us") if clients else None
@@ -66,6 +69,14 @@ class ClientHistory:
     def history(self) -> History:
         """The history so far."""
         return self._builder.history()
+
+    @property
+    def why_idle(self) -> str:
+        """Why there is no operation; empty if there is one."""
+        if self.history.operations:
+            return ""
+        begin = f"the clients begin {format_us(self._from_us)} after the start"
+        return f"no operation was called: {begin}, and stop before the end; let it run for longer"
 
     @property
     def why_unsettled(self) -> str:
@@ -162,7 +173,7 @@ def check_clients(clients: ClientHistory) -> CheckResult | None:
         return CheckResult(
             clients.workload, "fails", "an answer is malformed", (Finding("malformed", str(error)),)
         )
-    why = clients.why_unsettled
+    why = clients.why_idle or clients.why_unsettled
     return CheckResult(result.checker, "not judged", why) if why else result
 
 

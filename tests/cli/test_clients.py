@@ -168,3 +168,13 @@ def test_an_unknown_node_is_refused_with_the_names(lab: Lab, run: Run) -> None:
     refused = lab.within("show", "run.jsonl", "--node", "c9").refused()
     assert refused == "--node c9: no such node; the nodes of this run are 1-3 c4 c5"
     assert lab.within("show", "run.jsonl", "--node", "c4").status == 0
+
+
+def test_a_run_that_is_too_short_for_clients_says_so(run: Run) -> None:
+    """They begin a little after the start, and stop before the end, for the answers that are still due."""
+    workload = run("Separate", "--for", "300ms", "--t", "200ms")["workload"]
+    assert workload["verdict"] == "not judged"
+    assert workload["evidence"] == (
+        "no operation was called: the clients begin 200ms after the start, and stop before the end; "
+        "let it run for longer"
+    )
