@@ -84,7 +84,7 @@ def without_times(output: str) -> str:
     return re.sub(r"\d+\.\d+ s\b|\"seconds\":[\d.e-]+|[\w-]+-\d{8}-\d{6}[\w.-]*|\d+\.\d s", "TIME", output)
 
 
-@pytest.mark.parametrize("name", sampled([*WORK], 2))
+@pytest.mark.parametrize("name", sampled([*WORK], 3))
 def test_a_bar_on_a_terminal(impatient: Lab, patient: Lab, name: str) -> None:
     """With a rate and the time left; it leaves no trace, and the report is that without a terminal."""
     words, line = WORK[name]

@@ -66,16 +66,17 @@ def _ended(terminal: Terminal, path: Path, status: int) -> None:
     [
         (lambda terminal: terminal.type("q"), 0),
         (lambda terminal: terminal.type("\x03"), 130),
-        (lambda terminal: os.kill(terminal.pid, signal.SIGINT), 130),
-        (lambda terminal: os.kill(terminal.pid, signal.SIGTERM), 143),
+        pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGINT), 130, marks=pytest.mark.soak),
+        pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGTERM), 143, marks=pytest.mark.soak),
         (lambda terminal: os.kill(terminal.pid, signal.SIGHUP), 129),
-        (lambda terminal: os.kill(terminal.pid, signal.SIGQUIT), 131),
+        pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGQUIT), 131, marks=pytest.mark.soak),
         (lambda terminal: os.kill(terminal.interface(), signal.SIGKILL), 137),
         (lambda terminal: os.killpg(terminal.pid, signal.SIGTERM), 143),
     ],
     ids=["q", "Ctrl-C", "INT", "TERM", "HUP", "QUIT", "KILL", "TERM-to-all"],
 )
 def test_a_run_ends(end: Callable[[Terminal], None], status: int, tmp_path: Path) -> None:
+    """The signals have one handler: one of them is sent in the profile ``quick``, and one to all processes."""
     with _run(tmp_path) as terminal:
         terminal.shows(LEADS)
         end(terminal)
