@@ -12,6 +12,7 @@ import pytest
 from lab.kernel import Step
 from lab.recording.reader import open_recording
 from lab.recording.records import End
+from tests.serve.forked_servers import fork_shell
 from tests.tui.recorded import SHIPPED
 from tests.tui.terminal import Terminal, colours, without_codes
 from tests.waiting import wait_for
@@ -21,7 +22,10 @@ LEADS = "5 leads 1-4"
 
 def _run(path: Path, *more: str, t: str = "100ms", **environment: str) -> Terminal:
     record = ("--record", str(path / "run.jsonl"))
-    return Terminal("-m", "lab", "run", "bully", "--t", t, *record, *more, environment=environment)
+    words = ("run", "bully", "--t", t, *record, *more)
+    if environment:  # which the interpreter reads when it starts
+        return Terminal("-m", "lab", *words, environment=environment)
+    return Terminal(*words, start_shell=fork_shell)
 
 
 def _clock_us(path: Path) -> int:
