@@ -16,7 +16,7 @@ from lab.script.parse import parse, parse_predicate
 from lab.script.predicate_fold import OnsetMatcher
 from lab.script.predicates import Suspicions
 from lab.worlds.run import ActiveRun
-from tests.profile import amount
+from tests.profile import amount, sampled
 from tests.tui.recorded import written
 
 PREDICATES = (
@@ -106,7 +106,7 @@ def test_messages_sent_and_received(lines: FileRecords, node: int | None, hidden
     _check(lines, wanted, lambda: MessageMatcher(node, hidden))
 
 
-@pytest.mark.parametrize("predicate", PREDICATES)
+@pytest.mark.parametrize("predicate", sampled(PREDICATES, 2))
 def test_where_a_predicate_becomes_true(lines: FileRecords, predicate: str) -> None:
     """Each record after which it holds and before which it did not; never before all nodes were started."""
     parsed = parse_predicate(predicate)

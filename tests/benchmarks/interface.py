@@ -19,7 +19,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
     for_s = 0.6 if quick else 8.0
     calm_s = 0.1 if quick else 1.0
     first = []
-    for _ in range(1 if quick else 9):
+    for _ in range(0 if quick else 8):
         with OnTerminal("run", "bully") as terminal:
             first.append(terminal.until("nodes"))
     with OnTerminal(*BUSY, "--record", str(recording)) as terminal:
@@ -30,6 +30,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
         rate = (recording.read_bytes().count(b"\n") - before) / for_s
         keys = [_answered_ms(terminal, str(place % 8 + 1)) for place in range(3 if quick else 48)]
     with OnTerminal("run", "bully") as terminal:
+        first.append(terminal.until("nodes"))
         terminal.until("Normal")
         terminal.read_for(calm_s)
         quiet, _ = _cost(terminal, for_s)

@@ -62,7 +62,7 @@ def _table(lab: Lab, name: str) -> str:
     return lab("campaign", "table", name).out
 
 
-@pytest.mark.parametrize("kind", sampled([*KINDS], 3))
+@pytest.mark.parametrize("kind", sampled([*KINDS], 5, 3))
 def test_killed_at_a_drawn_moment(kept: Lab, kind: str) -> None:
     """SIGKILL after a drawn number of runs, and a line cut off: resumed, it has the table of one that was not."""
     rng = Random(f"moment of {kind}")

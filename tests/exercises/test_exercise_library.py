@@ -7,11 +7,18 @@ import pytest
 
 from lab.exercises.exercise import KINDS, LEVELS, RULES, describe_topic
 from lab.exercises.exercise_reader import SHIPPED, find_exercise, names
-from lab.exercises.exercise_validation import check_exercise, random_commands, read_commands
+from lab.exercises.exercise_validation import (
+    check_exercise,
+    fill_script,
+    random_commands,
+    read_commands,
+    run_in_sandbox,
+)
 from lab.guide.contents import find_page
 from lab.properties.assertions import ASSERTIONS
+from tests.exercises.attempts import solution_of
 from tests.exercises.exercise_files import HEAD, make_exercise, shipped_exercises, write_exercise
-from tests.profile import amount, sampled
+from tests.profile import SOAK, amount, sampled
 
 _ASSERTIONS = ("A1.1", "A1.2", "A2", "A3.1", "A3.2", "A4", "A5", "A6", "A7", "A8", "A9", "K1")
 _ASSUMPTIONS = [f"assumption {number}" for number in range(1, 10)]
@@ -19,9 +26,19 @@ _ASSUMPTIONS = [f"assumption {number}" for number in range(1, 10)]
 
 _PLAYED = [name for name in names() if (SHIPPED / name / "solution.script").exists()]
 """The others are repaired, see ``test_protocol_grading``."""
+_CHECKED = sampled(_PLAYED, 3)
+"""With wrong attempts, which take several times as long as the solution."""
 
 
-@pytest.mark.parametrize("name", _PLAYED)
+@pytest.mark.parametrize("name", [name for name in _PLAYED if SOAK or name not in _CHECKED])
+def test_it_can_be_solved(name: str) -> None:
+    """Its solution earns all points."""
+    exercise = find_exercise(name)
+    commands = read_commands(exercise, fill_script(exercise, "\n".join(solution_of(exercise))))
+    assert run_in_sandbox(exercise, commands).status.is_solved
+
+
+@pytest.mark.parametrize("name", _CHECKED)
 def test_it_can_be_solved_but_not_by_accident(name: str) -> None:
     """Its solution earns all points; doing nothing, the wrong scripts and random commands do not."""
     is_fully = name in sampled(_PLAYED, 6)

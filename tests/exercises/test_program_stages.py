@@ -37,7 +37,7 @@ ATTEMPTS = [
     for path in sorted((SHIPPED / name).iterdir())
     if path.name.startswith(("my_", "solution", "wrong-")) and path.suffix in (".py", ".js")
 ]
-QUICK = [(PROGRAMS[1], "solution.js"), (PROGRAMS[1], "solution.py"), (PROGRAMS[0], "my_node.py")]
+QUICK = [(PROGRAMS[1], "solution.js" if shutil.which("node") else "solution.py"), (PROGRAMS[0], "my_node.py")]
 """A live run takes its time: the others are tried in the profile ``soak``."""
 _TRIES = 5
 

@@ -60,7 +60,7 @@ def test_real_nodes_reach_the_same_state(protocol: type[Election], settled: bool
     explorer.run(amount(quick=4_000, soak=20_000))
     numbered = [number for number, state in enumerate(explorer.states) if not state[PAUSES]]
     states = explorer.states
-    for number in numbered[:: max(1, len(numbered) // amount(quick=8, soak=400))]:
+    for number in numbered[:: max(1, len(numbered) // amount(quick=4, soak=400))]:
         state = states[number]
         log = MemoryLog(header_of(protocol, 2))
         execution = PathExecution(protocol, log, timeouts, 1)

@@ -15,7 +15,7 @@ from tests.explored.toys import Announcing, Counting, Forgetting, header_of
 from tests.profile import amount
 
 TIMEOUTS: tuple[Timeouts, ...] = ("synchronous", "prompt", "ordered", "any")
-STATES = amount(quick=500, soak=2_000)
+STATES = amount(quick=250, soak=2_000)
 TRANSFER = ((2, CommandInput("transfer", ("100", "savings", "checking"))),)
 CASES: list[tuple[type[Algorithm], int, dict[str, Any]]] = [
     (Announcing, 3, {"kills": 2, "settled": False}),

@@ -9,6 +9,7 @@ from lab.export.excerpt import Excerpt, ExportOptions, read_excerpt
 from lab.export.formats import FORMATS, Format, write_file
 from lab.recording.reader import FileRecords
 from tests.export.windows import RECORDINGS
+from tests.profile import sampled
 
 RECORDING = RECORDINGS / "scenarios" / "two-coordinators-invite-each-other.jsonl"
 SVG = FORMATS[0]
@@ -22,7 +23,7 @@ def _read() -> Excerpt:
     return read_excerpt(FileRecords(RECORDING), ExportOptions(until_us=2_000_000))
 
 
-@pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.name)
+@pytest.mark.parametrize("each", sampled(FORMATS, 3), ids=lambda each: each.name)
 def test_a_late_cancellation_leaves_no_file(each: Format, tmp_path: Path) -> None:
     """The last chance to cancel is right before the file is put in place."""
     result: list[str] = []

@@ -18,7 +18,7 @@ from lab.recording.reader import open_recording
 from tests.export.fault_recordings import excerpt_in, runs, windows
 from tests.export.windows import RECORDINGS
 from tests.harness import Rig
-from tests.profile import amount
+from tests.profile import amount, sampled
 
 SVG = "{http://www.w3.org/2000/svg}"
 THEMES = ("light", "paper", "slide")
@@ -69,7 +69,7 @@ def covered(excerpt: Excerpt) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("time", ["down", "right"])
-@pytest.mark.parametrize("path", RECORDED[:: amount(quick=3, soak=1)], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sampled(RECORDED, 6), ids=lambda path: path.stem)
 def test_no_text_covers_another(path: Path, time: str) -> None:
     """In every recording of the program, on the screen and on paper."""
     for theme, labels, zoom in (("light", "full", "auto"), ("paper", "full", "page")):

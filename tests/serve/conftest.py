@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from tests.serve.forked_servers import fork_shell
 from tests.serve.lab_server import Client, Server, new_key
 from tests.tui.terminal import Terminal
 
@@ -58,7 +59,7 @@ class Teacher:
     def __call__(self, *words: str) -> Terminal:
         """Run this command beside the server."""
         data = ("--data", str(self._server.data))
-        return Terminal("-m", "lab", "serve", *words, *data, environment=self._environment)
+        return Terminal("serve", *words, *data, environment=self._environment, start_shell=fork_shell)
 
 
 @pytest.fixture

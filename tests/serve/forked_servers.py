@@ -1,7 +1,8 @@
 """Servers without the cost of their imports: each is a fork of a process that has done them, one for all tests.
 
-A server and its fork server have their own processes, sessions and folders, as with ``python -m lab serve``. Two
-seconds of processor time are saved for each. Run as a program, the module is the process that forks.
+A server and its fork server have their own processes, sessions and folders, as with ``python -m lab serve``. So
+has what a teacher starts beside them, on a terminal. Two seconds of processor time are saved for each. Run as a
+program, the module is the process that forks.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +23,7 @@ from msgspec import Struct
 
 from tests.forked_hosts import ForkedProcess, ProcessForker
 
-__all__ = ["fork_server_process"]
+__all__ = ["fork_server_process", "fork_shell"]
 
 
 class _Job(Struct, frozen=True):
@@ -29,6 +31,7 @@ class _Job(Struct, frozen=True):
     folder: str
     environment: dict[str, str]
     name: str
+    has_terminal: bool = False
 
 
 @functools.cache
@@ -50,16 +53,27 @@ def fork_server_process(
     return ForkedProcess(_forker(), pid)
 
 
+def fork_shell(
+    words: Sequence[str], folder: Path, environment: dict[str, str], files: tuple[int, int, int], name: str
+) -> ForkedProcess:
+    """Run ``lab`` with these words under a shell on a terminal; see ``Terminal``."""
+    pid = _forker().fork(_Job(tuple(words), str(folder), environment, name, has_terminal=True), files)
+    return ForkedProcess(_forker(), pid)
+
+
 # the process that forks
 
 
 def _serve() -> None:
     import lab.cli.serve
+    import lab.cli.serve_class
+    import lab.cli.serve_lecture
     import lab.serve.child
     import lab.serve.server
     from lab.cli import main
     from lab.exercises.exercise_reader import SHIPPED, all_exercises
     from lab.worlds.fork_server import ForkServer, detach, exit_with
+    from tests.tui import shell
 
     shipped = all_exercises()
 
@@ -80,16 +94,38 @@ def _serve() -> None:
         return lab.serve.child.main()
 
     class Servers(ForkServer[_Job]):
-        def run_child(self, job: _Job, descriptors: Sequence[int]) -> NoReturn:
-            detach(*descriptors)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        def run_child(self, job: _Job, descriptors: Sequence[int]) -> int:
+            if job.has_terminal:
+                terminal, reports, until = descriptors
+                detach(terminal, terminal, terminal, reports, until)
+            else:
+                detach(*descriptors)
             os.chdir(job.folder)
             os.environ.clear()
             os.environ.update(job.environment)
             Path("/proc/self/comm").write_text(job.name)
             sys.argv = ["lab", *job.words]
-            main()
-            raise AssertionError("it ends by SystemExit")
+            if job.has_terminal:
+                shell.main(3, 4, lambda: exit_with(run_on_terminal))
+            else:
+                run()
+            return 0
+
+    def run() -> NoReturn:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        main()
+        raise AssertionError("it ends by SystemExit")
+
+    def run_on_terminal() -> None:
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        # those of the process that forks are no terminals
+        for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+            file = os.fdopen(number, mode, 1, "utf-8", "backslashreplace", closefd=False)
+            vars(sys).update({name: file, f"__{name}__": file})
+        try:
+            run()
+        finally:
+            threading._shutdown()  # type: ignore[attr-defined]
 
     for module in (lab.serve.server, lab.serve.child):
         module.all_exercises = read_exercises  # type: ignore[attr-defined]

@@ -11,10 +11,11 @@ import os
 import signal
 import sys
 import termios
+from collections.abc import Callable
 
 
-def main(out: int, until: int, command: list[str]) -> None:
-    """Run the command and report its process id and exit status."""
+def main(out: int, until: int, run: Callable[[], object]) -> None:
+    """Run the program in a child, which ``run`` becomes; report its process id and exit status."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     child = os.fork()
@@ -24,7 +25,8 @@ def main(out: int, until: int, command: list[str]) -> None:
         os.closerange(3, 64)
         for number in (signal.SIGTTOU, signal.SIGPIPE, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        os.execvp(command[0], command)
+        run()
+        os._exit(1)
     os.write(out, f"{child}\n".encode())
     _, status = os.waitpid(child, 0)
     with contextlib.suppress(OSError):
@@ -34,4 +36,4 @@ def main(out: int, until: int, command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+    main(int(sys.argv[1]), int(sys.argv[2]), lambda: os.execvp(sys.argv[3], sys.argv[3:]))

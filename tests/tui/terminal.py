@@ -10,12 +10,13 @@ import subprocess
 import sys
 import termios
 import threading
-import uuid
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
 
 from lab.worlds.host.runs import list_runs
+from tests.forked_hosts import ForkedProcess
 from tests.waiting import WAIT_S, wait_for
 
 __all__ = ["Terminal", "colours", "without_codes"]
@@ -39,18 +40,27 @@ def colours(output: bytes) -> set[str]:
     return found
 
 
+Shell = subprocess.Popen[bytes] | ForkedProcess
+StartShell = Callable[[Sequence[str], Path, dict[str, str], tuple[int, int, int], str], Shell]
+"""Start a shell with these arguments, folder, environment, files (terminal, OUT, IN) and process name."""
+
+
 class Terminal:
-    """A terminal in which ``python ARGUMENTS`` runs. ``output`` is what was written to it so far."""
+    """A terminal in which ``python ARGUMENTS`` runs. ``output`` is what was written to it so far.
+
+    ``start_shell`` may start it otherwise, with the arguments that it understands.
+    """
 
     def __init__(
         self,
         *arguments: str,
         environment: dict[str, str] | None = None,
         folder: Path = Path(__file__).parents[2],
+        start_shell: StartShell | None = None,
     ) -> None:
         self.output = b""
         self._up = True
-        self._mark = uuid.uuid4().hex
+        self._mark = os.urandom(6).hex()
         self.master, self._slave = os.openpty()
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
         # not what a fresh terminal has, so that it can be told whether the program put it back
@@ -63,16 +73,9 @@ class Terminal:
         out, reports = os.pipe()
         until, self._held = os.pipe()
         self._reports = os.fdopen(out, "rb", buffering=0)
-        self.shell = subprocess.Popen(
-            [sys.executable, "-m", "tests.tui.shell", str(reports), str(until), sys.executable, *arguments],
-            stdin=self._slave,
-            stdout=self._slave,
-            stderr=self._slave,
-            pass_fds=(reports, until),
-            start_new_session=True,
-            env={**outside, _MARK: self._mark, **(environment or {})},
-            cwd=folder,
-        )
+        given = {**outside, _MARK: self._mark, **(environment or {})}
+        files = (self._slave, reports, until)
+        self.shell = (start_shell or _start_shell)(arguments, folder, given, files, self._mark)
         os.close(reports)
         os.close(until)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -130,7 +133,7 @@ class Terminal:
 
     def _is_ours(self, process: psutil.Process) -> bool:
         try:
-            ours = process.environ().get(_MARK) == self._mark
+            ours = process.name() == self._mark or process.environ().get(_MARK) == self._mark
             return ours and process.status() != psutil.STATUS_ZOMBIE
         except (psutil.Error, OSError):
             return False
@@ -173,3 +176,19 @@ class Terminal:
         self._reader.join()  # a terminal that is being read from does not go
         os.close(self._slave)
         os.close(self.master)
+
+
+def _start_shell(
+    arguments: Sequence[str], folder: Path, environment: dict[str, str], files: tuple[int, int, int], name: str
+) -> Shell:
+    terminal, reports, until = files
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.tui.shell", str(reports), str(until), sys.executable, *arguments],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        pass_fds=(reports, until),
+        start_new_session=True,
+        env=environment,
+        cwd=folder,
+    )

@@ -12,6 +12,7 @@ from lab.tui.apps.steps import StepScreen, play_speed
 from lab.tui.widgets.dialogs import AnswerDialog, TextDialog
 from lab.worlds.watchdog import stop_watching
 from tests.lectures.lecture_files import make_lecture, write_lecture
+from tests.profile import sampled
 from tests.tui.seen import Seen
 
 SECOND_RUN = """
@@ -222,7 +223,7 @@ def test_a_hasty_teacher_sees_the_step_that_was_chosen_last(recorded: RecordedLe
     """At whatever moment the next step is chosen while the screen of another run opens."""
 
     async def test(seen: Rehearsed) -> None:
-        for moment in range(12):
+        for moment in sampled(range(12), 3):
             seen.app._begin(3, plays=False)
             for _ in range(moment):
                 await asyncio.sleep(0)

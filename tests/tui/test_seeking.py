@@ -16,6 +16,7 @@ from lab.tui.source import FeedSource
 from lab.tui.widgets.prompts import CommandLine
 from lab.worlds.feed_protocol import Reply
 from lab.worlds.loading.config import HostReady, RunConfig
+from tests.profile import amount
 from tests.tui.recorded import written
 from tests.tui.seen import Seen, attached, replay, served
 
@@ -44,7 +45,7 @@ def test_from_message_to_message_and_back() -> None:
     async def test(seen: Seen) -> None:
         lines = seen.player.store
         hidden = frozenset(lines.header.protocol.heartbeats)
-        for _ in range(12):
+        for _ in range(amount(quick=5, soak=12)):
             before = seen.player.number
             await seen.press(":next-message")
             assert seen.player.number == _hunted(lines, before, True, MessageMatcher(None, hidden)) is not None

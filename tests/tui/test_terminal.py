@@ -12,6 +12,7 @@ import pytest
 from lab.kernel import Step
 from lab.recording.reader import open_recording
 from lab.recording.records import End
+from tests.serve.forked_servers import fork_shell
 from tests.tui.recorded import SHIPPED
 from tests.tui.terminal import Terminal, colours, without_codes
 from tests.waiting import wait_for
@@ -21,7 +22,10 @@ LEADS = "5 leads 1-4"
 
 def _run(path: Path, *more: str, t: str = "100ms", **environment: str) -> Terminal:
     record = ("--record", str(path / "run.jsonl"))
-    return Terminal("-m", "lab", "run", "bully", "--t", t, *record, *more, environment=environment)
+    words = ("run", "bully", "--t", t, *record, *more)
+    if environment:  # which the interpreter reads when it starts
+        return Terminal("-m", "lab", *words, environment=environment)
+    return Terminal(*words, start_shell=fork_shell)
 
 
 def _clock_us(path: Path) -> int:
@@ -66,16 +70,17 @@ def _ended(terminal: Terminal, path: Path, status: int) -> None:
     [
         (lambda terminal: terminal.type("q"), 0),
         (lambda terminal: terminal.type("\x03"), 130),
-        (lambda terminal: os.kill(terminal.pid, signal.SIGINT), 130),
-        (lambda terminal: os.kill(terminal.pid, signal.SIGTERM), 143),
+        pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGINT), 130, marks=pytest.mark.soak),
+        pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGTERM), 143, marks=pytest.mark.soak),
         (lambda terminal: os.kill(terminal.pid, signal.SIGHUP), 129),
-        (lambda terminal: os.kill(terminal.pid, signal.SIGQUIT), 131),
+        pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGQUIT), 131, marks=pytest.mark.soak),
         (lambda terminal: os.kill(terminal.interface(), signal.SIGKILL), 137),
         (lambda terminal: os.killpg(terminal.pid, signal.SIGTERM), 143),
     ],
     ids=["q", "Ctrl-C", "INT", "TERM", "HUP", "QUIT", "KILL", "TERM-to-all"],
 )
 def test_a_run_ends(end: Callable[[Terminal], None], status: int, tmp_path: Path) -> None:
+    """The signals have one handler: one of them is sent in the profile ``quick``, and one to all processes."""
     with _run(tmp_path) as terminal:
         terminal.shows(LEADS)
         end(terminal)

@@ -90,7 +90,7 @@ def _ended_in_good_order(run: LiveRun, folder: Path) -> None:
     ("module", "paused"),
     [
         ("lab.worlds", ""),
-        ("lab.worlds", "2 5"),
+        pytest.param("lab.worlds", "2 5", marks=pytest.mark.soak),
         ("lab.worlds", "all"),
         ("tests.worlds.portable", "2 5"),
         pytest.param("tests.worlds.portable", "", marks=pytest.mark.soak),
