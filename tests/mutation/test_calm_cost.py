@@ -27,9 +27,12 @@ def _cost(name: str, schedules: tuple[Schedule, ...], **parameters: object) -> C
     return sum((measure(protocol, base, schedule) for schedule in schedules), CalmCost())
 
 
-@pytest.mark.parametrize("name", ["bully", "ring", "2pc", "token"])
+@pytest.mark.parametrize("name", ["bully", "ring", "2pc", "token", "e3pc", "field"])
 def test_every_crash_happens(name: str) -> None:
-    """But for those that wait for a message which the reaction does not have; nothing fails by itself."""
+    """But for those that wait for a message which the reaction does not have; nothing fails by itself.
+
+    Commands do something: for each kind of message that they lead to, a node crashes.
+    """
     protocol = load_protocol(name)
     base = simulation_header(protocol, (1, 2, 3, 4, 5), TIMING, {})
     struck = 0
@@ -44,10 +47,24 @@ def test_every_crash_happens(name: str) -> None:
     assert struck >= 2
 
 
+def test_the_leader_is_given_the_commands_that_only_it_executes() -> None:
+    """So a transaction of e3pc is terminated when its coordinator crashes."""
+    protocol = load_protocol("e3pc")
+    base = simulation_header(protocol, (1, 2, 3, 4, 5), TIMING, {})
+    (schedule,) = (
+        schedule
+        for schedule in calm_schedules(_plan("e3pc"))
+        if any(fault.on == "send Vote" for fault in schedule.faults)
+    )
+    records = run_trial(protocol, base, schedule, extend=False).records
+    sent = {message.kind for record in records if isinstance(record, Step) for message in record.sent}
+    assert {"Prepare", "Vote", "StateOf", "StateAnswer", "PreCommit", "Commit", "Abort"} <= sent
+
+
 def test_commands_are_given_one_at_a_time() -> None:
     """To nodes that are up, each when the one before it is done."""
     given = [
-        [fault for fault in schedule.faults if fault.command.startswith("tell")]
+        [fault for fault in schedule.faults if fault.command.startswith(("tell", "transfer"))]
         for schedule in calm_schedules(_plan("2pc"))
     ]
     assert all(given)

@@ -109,7 +109,8 @@ def _at_rest(plan: SchedulePlan, nodes: tuple[int, ...], victims: tuple[int, ...
             at_us += _REST_T * t_us
         up = [node for node in nodes if node not in victims or not event]
         for place, command in enumerate(plan.commands[:_MOST_COMMANDS] if up else ()):
-            scheduled.append(ScheduledFault(at_us, "", f"tell {up[place % len(up)]} {command}"))
+            node = up[-1] if plan.elects else up[place % len(up)]
+            scheduled.append(ScheduledFault(at_us, "", _given_to(plan, node, command)))
             at_us += _COMMAND_T * t_us
     return Schedule(1, nodes, _link(plan), tuple(scheduled), at_us)
 
@@ -118,16 +119,16 @@ def _amid(plan: SchedulePlan, nodes: tuple[int, ...], kind: str) -> Schedule:
     """Return the run in which a node crashes as the first message of a kind is sent, and restarts.
 
     Without commands, the message belongs to the reaction to the crash of the highest node, and the next one
-    crashes, or the lowest. With commands, each is given to the lowest node; first that one crashes, and next time
-    the highest.
+    crashes, or the lowest. With commands, each is given to the highest node, which leads if there is an election;
+    first that one crashes, and next time the lowest.
     """
     rest_us = _REST_T * plan.timing.t_us
     at_us = rest_us
     scheduled: list[ScheduledFault] = []
     courses = [(f"kill {nodes[-1]}", victim) for victim in dict.fromkeys((nodes[-2], nodes[0]))]
     if plan.commands:
-        given = [f"tell {nodes[0]} {command}" for command in plan.commands[:_MOST_COMMANDS]]
-        courses = [(command, victim) for command in given for victim in (nodes[0], nodes[-1])]
+        given = [_given_to(plan, nodes[-1], command) for command in plan.commands[:_MOST_COMMANDS]]
+        courses = [(command, victim) for command in given for victim in (nodes[-1], nodes[0])]
     for begins, victim in courses:
         scheduled.append(ScheduledFault(at_us, f"send {kind}", f"kill {victim}"))
         scheduled.append(ScheduledFault(at_us, "", begins))
@@ -135,6 +136,11 @@ def _amid(plan: SchedulePlan, nodes: tuple[int, ...], kind: str) -> Schedule:
             scheduled.append(ScheduledFault(at_us + rest_us, "", f"restart {node}"))
         at_us += 2 * rest_us
     return Schedule(1, nodes, _link(plan), tuple(scheduled), at_us)
+
+
+def _given_to(plan: SchedulePlan, node: int, command: str) -> str:
+    """Return the line that gives a command to the node; one for leaders goes to whoever leads."""
+    return command if command.partition(" ")[0] in plan.bare else f"tell {node} {command}"
 
 
 def _link(plan: SchedulePlan) -> Link:
