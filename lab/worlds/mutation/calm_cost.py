@@ -23,7 +23,7 @@ from lab.worlds.watchdog import watch_steps
 _SIZES = (3, 5)
 _REST_T, _COMMAND_T = 20, 7
 """How long the cluster rests after a disturbance, and after a command, in T."""
-_MOST_COMMANDS = 4
+_MOST_COMMANDS = 2
 _PHASES = 2
 """The crashes of a run come at one of so many moments between two heartbeats."""
 _LATENCIES = 5
