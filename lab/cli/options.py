@@ -466,8 +466,9 @@ def writable(option: str, path: Path) -> Path:
         file.open("ab").close()
     except OSError as error:
         raise UsageError(f"{option} {path} cannot be written ({error.strerror}); name another file") from None
-    if is_new:
-        file.unlink()
+    finally:  # after Ctrl-C, too
+        if is_new:
+            file.unlink(missing_ok=True)
     return file
 
 

@@ -33,8 +33,8 @@ def convert_recording(store: RecordStore, path: Path, progress: Callable[[int], 
     if path.exists():
         os.close(open_exclusive(path))  # it may be written by a run
     file, hidden = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(file)
     try:
+        os.close(file)
         writer = Writer(Path(hidden), replace(header, format=FORMAT))
         with contextlib.closing(writer):
             writer.convert(store, len(store) - 1, progress)

@@ -170,7 +170,7 @@ def test_an_unknown_node_is_refused_with_the_names(lab: Lab, run: Run) -> None:
     assert lab.within("show", "run.jsonl", "--node", "c4").status == 0
 
 
-def test_a_run_that_is_too_short_for_clients_says_so(run: Run) -> None:
+def test_a_run_that_is_too_short_for_clients_gives_the_reason(run: Run) -> None:
     """They begin a little after the start, and stop before the end, for the answers that are still due."""
     workload = run("Separate", "--for", "300ms", "--t", "200ms")["workload"]
     assert workload["verdict"] == "not judged"
