@@ -1,4 +1,4 @@
-"""What calm runs cost: messages, forced writes, and the time until all that is owed is done.
+"""The cost of calm runs: messages, forced writes, and the time until all that is owed is done.
 
 No assertion counts messages, and the bounds of liveness allow for the worst case, in which failures follow each
 other. So a mistake that only costs something violates nothing. It shows where the cost is the same whenever the
@@ -22,7 +22,7 @@ from lab.worlds.watchdog import watch_steps
 
 _SIZES = (3, 5)
 _REST_T, _COMMAND_T = 20, 7
-"""How long the cluster rests after a disturbance, and after a command, in T."""
+"""The time of rest after a disturbance, and after a command, in T."""
 _MOST_COMMANDS = 2
 _PHASES = 2
 """The crashes of a run come at one of so many moments between two heartbeats."""
