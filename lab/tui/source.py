@@ -214,10 +214,16 @@ class Source:
 
     async def _judge_clients(self) -> None:
         """Judge the history of the clients, when all records are there, in a thread of its own."""
-        if workload_of(self.store.header):
-            history = await asyncio.to_thread(judge_history, [*self.store.records()])
-            if history is not None:
-                self.judge.conclude(history)
+        if not workload_of(self.store.header):
+            return
+        records = []
+        for number, record in enumerate(self.store.records()):
+            records.append(record)
+            if number % _JUDGED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        history = await asyncio.to_thread(judge_history, records)
+        if history is not None:
+            self.judge.conclude(history)
 
     async def command(self, text: str) -> Reply:
         """Give a command, and return the host's reply."""
