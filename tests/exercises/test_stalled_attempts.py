@@ -91,20 +91,16 @@ def test_a_stall_excuses_as_much_as_it_lasted(stalled: RawRecords, tmp_path: Pat
 def test_a_stall_cannot_be_put_elsewhere(stalled: RawRecords, tmp_path: Path) -> None:
     """Not before what the host did then, nor so that the run goes on in it; nor can a node's stall replace it."""
     place = the_stall(stalled)
-    stall, left = stalled[place], [each for each in stalled if not of_host(each)]
+    before, stall, after = stalled[:place], stalled[place], stalled[place + 1 :]
     end_us = stalled[-1]["at_us"]
     early = {**stall, "at_us": end_us, "lasted_us": end_us - 1}
-    assert "but it was active then" in graded([*left[: place + 3], early, *left[place + 3 :]], tmp_path).refused
-    ahead = {
-        **stall,
-        "at_us": 10 * end_us,
-        "lasted_us": 10 * end_us - stalled[place]["at_us"] + stall["lasted_us"],
-    }
-    assert graded([*stalled[:place], ahead, *stalled[place + 1 :]], tmp_path).refused
+    assert "but it was active then" in graded([*before, early, *after], tmp_path).refused
+    ahead = {**stall, "at_us": 10 * end_us, "lasted_us": 10 * end_us - stall["at_us"] + stall["lasted_us"]}
+    assert graded([*before, ahead, *after], tmp_path).refused
     of_nodes = [{**stall, "node": node} for node in range(1, 6)]
-    assert graded([*left[:place], *of_nodes, *left[place:]], tmp_path).refused
+    assert graded([*before, *of_nodes, *(each for each in after if not of_host(each))], tmp_path).refused
     foreign = {**stall, "node": 77}
-    assert "not in the header" in graded([*stalled[:place], foreign, *stalled[place:]], tmp_path).refused
+    assert "not in the header" in graded([*before, foreign, stall, *after], tmp_path).refused
 
 
 @pytest.mark.live

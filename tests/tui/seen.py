@@ -69,6 +69,11 @@ class Seen:
         return "\n".join(strip.text for strip in strips)
 
     @property
+    def is_blank(self) -> bool:
+        """Whether the screen that has the focus, if there is one, has not been laid out yet."""
+        return any(screen._compositor.root is None for screen in self.app.screen_stack[-1:])
+
+    @property
     def view(self) -> str:
         """The text of the chosen view alone."""
         region = self.run.views.widget.region
@@ -114,9 +119,9 @@ class Seen:
         await self.press(*map(_name, text))
 
     async def until(self, condition: Callable[[], object], what: str, within_s: float = WAIT_S) -> None:
-        """Wait until the condition is true."""
+        """Wait until the condition is true, and the screen that has the focus is laid out."""
         ends = time.monotonic() + within_s
-        while not condition():
+        while not condition() or self.is_blank:
             if time.monotonic() > ends:
                 raise AssertionError(f"not within {within_s:g} s: {what}\n{self.text}")
             await self.pilot.pause(0.02)
