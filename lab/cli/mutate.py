@@ -98,6 +98,10 @@ class MutateOptions(Struct, frozen=True):
         str | None,
         Option(metavar="FILE,FILE,…", help="Make only the mutants of these files; --list shows the files."),
     ] = None
+    numbers: Annotated[
+        str | None,
+        Option(metavar="NUMBER,NUMBER,…", help="Make only these mutants; --list shows the numbers."),
+    ] = None
     list_: Annotated[bool, Option("--list", help="List the mutants, and run none.")] = False
     show: Annotated[
         str | None, Option(metavar="NUMBER", help="Print the difference of the mutant of this number; run none.")
@@ -127,6 +131,7 @@ class MutateOptions(Struct, frozen=True):
     lab mutate bully\n
     lab mutate bully --list --only timeout,guard\n
     lab mutate bully --show 12\n
+    lab mutate bully --numbers 12,47 --runs 2000\n
     lab mutate my_election.py:MyElection --properties my_properties.py --faults kill,partition\n
     lab mutate my_election.py --runs 100 --at-least 80"""
 )
@@ -282,7 +287,7 @@ class _Session:
         )
 
     def _chosen_mutants(self, source: ProtocolSource) -> list[Mutant]:
-        """Return the mutants of the chosen rules and files, or the chosen one; all numbers stay."""
+        """Return the mutants of the chosen rules and files, and of the chosen numbers; all numbers stay."""
         options, parameters = self.options, msgspec.convert(self.parameters, self.protocol.Parameters)
         found = list(mutants_of(source, parameters))
         if options.only is not None:
@@ -292,12 +297,10 @@ class _Session:
             names = tuple(module.path.name for module in source.modules.values())
             files = {one_of("--files", each, names) for each in options.files.replace(" ", "").split(",")}
             found = [mutant for mutant in found if mutant.file in files]
+        if options.numbers is not None:
+            found = _with_numbers("--numbers", options.numbers.replace(" ", "").split(","), found)
         if options.show is not None:
-            number = whole_number("--show", options.show, 1)
-            chosen = [mutant for mutant in found if mutant.number == number]
-            if not chosen:
-                raise UsageError(f"--show {number}: there is no such mutant; --list lists them")
-            return chosen
+            found = _with_numbers("--show", [options.show], found)
         return found
 
     # running
@@ -521,6 +524,15 @@ class _Session:
 
 def _text_of(rule: str) -> str:
     return next(each.text for each in RULES if each.id == rule)
+
+
+def _with_numbers(option: str, numbers: list[str], mutants: list[Mutant]) -> list[Mutant]:
+    """Return the mutants of these numbers. Raises UsageError for one that there is not."""
+    chosen = {whole_number(option, each, 1) for each in numbers}
+    missing = chosen - {mutant.number for mutant in mutants}
+    if missing:
+        raise UsageError(f"{option} {min(missing)}: there is no such mutant; --list lists them")
+    return [mutant for mutant in mutants if mutant.number in chosen]
 
 
 def _describe_place(mutant: Mutant) -> str:

@@ -41,6 +41,7 @@ class Bank(Committing):
         "transactions 12 at 40/s",
         "refuse",
     )
+    environment: ClassVar[tuple[str, ...]] = ("load", "run_load", "_random_transfer", "_describe_load")
 
     load: Load = Load()
 

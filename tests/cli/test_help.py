@@ -46,7 +46,7 @@ OPTIONS = {
     "campaign merge": "--out --json",
     "campaign table": "--to --out --force",
     "mutate": (
-        "--runs --seed --nodes --faults --properties --only --files --list --show --explore --at-least --workers "
+        "--runs --seed --nodes --faults --properties --only --files --numbers --list --show --explore --at-least --workers "
         "--t --set --json --workload --clients --rate --service"
     ),
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --record --resume --parts --part "

@@ -64,6 +64,21 @@ def test_the_mutants_of_some_files(lab: Lab) -> None:
     assert listed("--files", ",".join(files)) == [each for each in listed() if each[1] in files]
 
 
+def test_chosen_mutants_are_listed(lab: Lab) -> None:
+    """In their order, with the numbers that they have anyway; of chosen files only."""
+
+    def listed(*words: str) -> list[int]:
+        found = json.loads(lab.within("mutate", "2pc", "--list", "--json", *words).out)["mutants"]
+        return [each["number"] for each in found]
+
+    of_file = listed("--files", "two_phase.py")
+    first, second, *_, last = of_file
+    assert listed("--numbers", f"{last}, {first},{second}") == [first, second, last]
+    other = next(each for each in listed() if each not in of_file)
+    refused = lab.within("mutate", "2pc", "--files", "two_phase.py", "--numbers", f"{first},{other}").refused()
+    assert refused == f"--numbers {other}: there is no such mutant; --list lists them"
+
+
 def test_one_mutant_is_shown(lab: Lab) -> None:
     """Its difference can be applied."""
     number = next(
@@ -115,6 +130,7 @@ def test_a_built_in_protocol_with_properties(lab: Lab) -> None:
         (("--runs", "0"), "--runs 0: write a whole number, 1 or more"),
         (("--only", "guards"), r"--only guards: write comparison, .* or unsafe; did you mean guard?"),
         (("--files", "bank.py"), "--files bank.py: write bully.py or timeout_election.py"),
+        (("--numbers", "3,x"), "--numbers x: write a whole number, 1 or more"),
         (("--show", "999"), "--show 999: there is no such mutant; --list lists them"),
         (("--at-least", "101"), "--at-least 101: write a whole number, from 0 to 100"),
         (("--nodes", "7-3"), "--nodes 7-3: expected 1 to 100 nodes, the lower number first: 3-7"),

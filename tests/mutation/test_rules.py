@@ -73,6 +73,8 @@ def test_comparisons_are_turned(line: str, mutants: list[str]) -> None:
     [
         ("x = n // 2", ["x = n // 1", "x = n // 3"]),
         ("x = len(a) + 1", ["x = len(a) + 0", "x = len(a) + 2"]),
+        ("x = self.version + 1", ["x = self.version + 0"]),
+        ("x = max(a, b) + 1", ["x = max(a, b) + 0"]),
         ("self.ask_all(p, m, within=self.t_us, enough=1)", ["…enough=0)", "…enough=2)"]),
         ("x = len(a) < len(b)", ["x = len(a) < len(b) - 1"]),
         ("x = len(a) >= b", ["x = len(a) >= b - 1"]),
@@ -87,7 +89,10 @@ def test_comparisons_are_turned(line: str, mutants: list[str]) -> None:
     ],
 )
 def test_numbers_are_off_by_one(line: str, mutants: list[str]) -> None:
-    """Not where turning the comparison is the same change; not places in sequences, nor factors of times."""
+    """Not where turning the comparison is the same change; not places in sequences, nor factors of times.
+
+    A number that need only grow, such as a version, grows; that it grows by two is no mistake.
+    """
     found = _turned("off-by-one", line)
     assert sorted(found) == sorted(
         each.replace("…", line[: line.rindex("enough")]) if "…" in each else each for each in mutants
@@ -334,6 +339,13 @@ def test_the_environment_is_left_alone() -> None:
 def test_texts_and_assertions_are_left_alone() -> None:
     lines = ("assert a < 3", "raise Bad(1)", "self.note(f'{1} {a < b}')", "x = f'{a < b}'", "'''Text 1.'''")
     assert _changes(_method(*lines))[0] == []
+
+
+def test_notes_are_left_alone_with_their_conditions() -> None:
+    """An ``if`` that decides on notes alone decides nothing."""
+    noting = ("if a < b:", "    self.note('1')", "elif c:", "    self.note('2')")
+    assert _changes(_method(*noting))[0] == []
+    assert {each.rule for each in _changes(_method(*noting, "else:", "    self.x = True"))[0]} > {"comparison"}
 
 
 def test_the_lines_that_a_run_must_execute() -> None:

@@ -126,7 +126,7 @@ def _executed(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) ->
         node = pending.pop(0)
         if isinstance(node, ast.Assert | ast.Raise | ast.JoinedStr) or _self_method(node) == "note":
             continue
-        if isinstance(node, ast.Expr) and _self_method(_called(node.value)) == "note":
+        if isinstance(node, ast.stmt) and _only_notes(node):
             continue
         if environment and isinstance(node, ast.stmt | ast.expr) and _uses(node, environment):
             pending += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
@@ -137,6 +137,13 @@ def _executed(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) ->
             pending += node.body if isinstance(node.body, list) else [node.body]
         else:
             pending += [each for name, each in live.children(node) if name not in ("annotation", "returns")]
+
+
+def _only_notes(statement: ast.stmt) -> bool:
+    """Return whether all that a statement does is to write a note, if perhaps on a condition."""
+    if isinstance(statement, ast.If):
+        return all(map(_only_notes, [*statement.body, *statement.orelse]))
+    return isinstance(statement, ast.Expr) and _self_method(_called(statement.value)) == "note"
 
 
 def _uses(node: ast.stmt | ast.expr, names: frozenset[str]) -> bool:
@@ -301,9 +308,19 @@ def _constant_off(scope: Scope, node: ast.Constant, value: int) -> Found:
     covered = 0
     if isinstance(parent, ast.Compare) and len(parent.ops) == 1:
         covered = _COVERED.get(type(parent.ops[0]), 0) * (1 if parent.left is not node else -1)
+    elif _is_successor(parent):
+        covered = 1  # numbers need only grow
     for off in (-1, 1):
         if off != covered:
             yield [scope.code.replace(node, str(value + off))], None
+
+
+def _is_successor(expression: ast.AST) -> bool:
+    """Return whether this is the number after another one, such as a version; a number of things is not."""
+    match expression:
+        case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=1)):
+            return not _is_count(left)
+    return False
 
 
 def _expressions_around(code: Code, node: ast.AST) -> Iterator[ast.AST]:
