@@ -50,13 +50,18 @@ def test_a_stopped_host_records_its_stall(tmp_path: Path) -> None:
         with _stopped(run.session):
             _wait(STOPPED_S)
         (stall,) = wait_for(lambda: _stalls(run, None, round(STOPPED_S * 9e5)), "the stall")
-        run.settled(3)
-        records = run.tail.read().records
+        records = run.tail.records
         place = records.index(stall)
+        wait_for(
+            lambda: any(
+                each.at_us < stall.at_us for each in run.tail.read().records[place:] if isinstance(each, Step)
+            ),
+            "the nodes went on",
+        )
+        run.settled(3)
         assert all(getattr(each, "at_us", 0) <= stall.began_us for each in records[:place])
         of_host = [each for each in records[place:] if not isinstance(each, Step | Stall | Header)]
         assert all(each.at_us >= stall.at_us for each in of_host)
-        assert any(each.at_us < stall.at_us for each in records[place:] if isinstance(each, Step)), "nodes went on"
         judge = judged(records)
         assert not any(violation.is_failure for violation in judge.violations)
         assert 8 in judge.broken_at(place)
