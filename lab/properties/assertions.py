@@ -745,6 +745,50 @@ def results_are_joined(state: GlobalState) -> Iterator[Counterexample]:
                     yield Counterexample(text, (node.id,))
 
 
+@over_history(
+    id="counts",
+    short="readings are counted",
+    statement="each node counts each of its readings once; and no node knows more results than readings, or "
+    "counts other duplicates than the difference",
+    noun="reading",
+    done="counted",
+    reads=("survey", "first_reading_us", "duplicates", "definition"),
+    relies_on=(),
+)
+def readings_are_counted(counted: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """Work that is done twice is counted, and no result comes from nowhere (rule F3).
+
+    Each incarnation of a node counts from its own first reading on.
+    """
+    made = _readings_of(after)
+    if not made:
+        return None
+    own = after.id, after.state.get("first_reading_us")
+    known, now = counted.get(own, 0), made.get(own, 0)
+    counted[own] = now
+    if not known <= now <= known + 1:
+        return f"{after.id} counts {now} readings of its own after {known}"
+    number, done = _survey_of(after)
+    regions = len(_definition_list(after, "regions") or done)
+    duplicates = sum(made.values()) - (number - 1) * regions - sum(by != _NOBODY for by in done)
+    if duplicates < 0:
+        return f"{after.id} knows {-duplicates} results more than readings"
+    if after.state.get("duplicates") != duplicates:
+        return f"{after.id} counts {_short(after.state.get('duplicates'))} duplicates of {duplicates}"
+    return True
+
+
+def _readings_of(node: NodeState) -> dict[tuple[int, int], int]:
+    """Return the readings that the node knows of, by the node that made them and the time of its first one."""
+    survey = node.state.get("survey")
+    found = {}
+    for made in survey.get("made", ()) if isinstance(survey, dict) else ():
+        match made:
+            case [int(maker), int(since_us), int(readings)]:
+                found[maker, since_us] = readings
+    return found
+
+
 _NOBODY = -1
 """The node that has surveyed a region which none has, as a survey records it."""
 
@@ -830,7 +874,7 @@ A1_1, A1_2, A2, HIGHEST, M7, STAGES, B10, NEWER, NOTICES, SPREADS, DEFINED, A3_1
     merges_in_time,
     identifiers_are_new,
 )
-A6, A7, A8, SOLVENT, COMMITS, SHOWS, ENDS, A9, EDITIONS, SURVEYS, SHARES, JOINS, K1, K2, IDLE, LEAVES = (
+A6, A7, A8, SOLVENT, COMMITS, SHOWS, ENDS, A9, EDITIONS, SURVEYS, SHARES, JOINS, COUNTS, K1, K2, IDLE, LEAVES = (
     one_outcome,
     all_voted_yes,
     no_cent_is_lost,
@@ -843,6 +887,7 @@ A6, A7, A8, SOLVENT, COMMITS, SHOWS, ENDS, A9, EDITIONS, SURVEYS, SHARES, JOINS,
     surveys_its_share,
     all_regions_are_shared_out,
     results_are_joined,
+    readings_are_counted,
     one_token,
     requests_are_served,
     idle_nodes_do_not_queue,
@@ -882,6 +927,7 @@ BUILT_IN: tuple[Assertion, ...] = (
         SURVEYS,
         SHARES,
         JOINS,
+        COUNTS,
         K1,
         K2,
         IDLE,

@@ -57,7 +57,7 @@ class Field(Publishing):
     """A field of sensors, surveyed by the members of a group and published by a majority; above an election."""
 
     name: ClassVar[str] = "field"
-    promises: ClassVar[tuple[str, ...]] = (*Publishing.promises, "surveys", "shares", "joins")
+    promises: ClassVar[tuple[str, ...]] = (*Publishing.promises, "surveys", "shares", "joins", "counts")
     workload: ClassVar[tuple[str, ...]] = ("publish",)
     heartbeats: ClassVar[tuple[type[Payload], ...]] = (Reading, ReadingAnswer, Known)
     extension: ClassVar[str | type] = "lab.tasks.field_view:FieldExtension"

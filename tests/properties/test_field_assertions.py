@@ -1,4 +1,4 @@
-"""The assertions of the field, surveys, shares, joins and editions: each holds, and is broken."""
+"""The assertions of the field, surveys, shares, joins, counts and editions: each holds, and is broken."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +12,7 @@ from lab.properties.declarations import LeadsTo
 from lab.properties.verdicts import Verdict
 from lab.protocols import Definition, Election, Field, InvitationElection, Ring, stacked
 from lab.protocols.publishing import Publishing
+from lab.protocols.survey import Survey
 from lab.recording.records import Record
 from tests.explored.toys import TIMING
 from tests.harness import T_US, Rig
@@ -19,6 +20,7 @@ from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 from tests.recording.test_mutations import ODD
 
 NODES = (1, 2, 3)
+PROMISES = ("surveys", "shares", "joins", "counts", "editions")
 
 
 class SurveysAnything(Field):
@@ -50,6 +52,34 @@ class ReportsNothing(Field):
         pass
 
 
+class CountsTwice(Field):
+    """F3: a reading counts as two."""
+
+    def _add_reading(self, region: int) -> None:
+        super()._add_reading(region)
+        own = self._own_count
+        self._merge(self._result(self.id, self.survey.number, (), replace(own, readings=own.readings + 1)))
+
+
+class CountsNothing(Field):
+    """F3: the readings of a node are not counted, once there is one."""
+
+    def _add_reading(self, region: int) -> None:
+        made = self._own_count
+        super()._add_reading(region)
+        others = tuple(each for each in self.survey.made if each.node != self.id)
+        self.survey = replace(self.survey, made=(*others, replace(made, readings=1)))
+        self.duplicates = self.survey.duplicates(self._regions)
+
+
+class ShowsNoDuplicates(Field):
+    """F3: what is done twice is not said."""
+
+    def _merge(self, learnt: Survey) -> None:
+        super()._merge(learnt)
+        self.duplicates = 0
+
+
 class StaysPledged(Field):
     """F4: a member that has voted does not ask for the decision."""
 
@@ -76,7 +106,8 @@ def _verdict(records: Sequence[Record], name: str) -> Verdict:
 def test_they_hold(election: type[Election]) -> None:
     """Over an election of groups and one of all, each judged by something."""
     records = _rig(Field, election).records
-    for name, noun in (("surveys", "state"), ("shares", "state"), ("joins", "result"), ("editions", "edition")):
+    nouns = {"surveys": "state", "shares": "state", "joins": "result", "counts": "reading", "editions": "edition"}
+    for name, noun in nouns.items():
         found = _verdict(records, name)
         assert (found.word, found.evidence.noun) == ("holds", noun)
         assert found.evidence.count > 3
@@ -89,6 +120,9 @@ def test_they_hold(election: type[Election]) -> None:
         (SurveysOn, "surveys", " in Election"),
         (SharesWithAll, "shares", ", which is no member"),
         (ReportsNothing, "joins", "2 does not know region "),
+        (CountsTwice, "counts", "1 counts 2 readings of its own after 0"),
+        (CountsNothing, "counts", " knows 1 results more than readings"),
+        (ShowsNoDuplicates, "counts", " counts 0 duplicates of "),
         (StaysPledged, "editions", " is still pledged to operation 2 of 3 for edition 2, since "),
     ],
 )
@@ -105,18 +139,19 @@ def _sets(records: Records, node: int, **changed: Any) -> Records:
 
 
 def wrong_field() -> Records:
-    """Return records in which each of the four is violated once."""
-    records = Records(promises=("surveys", "shares", "joins", "editions"))
+    """Return records in which each of the five is violated once."""
+    records = Records(promises=PROMISES)
     defined = {"version": 1, "coordinator": 3, "members": [1, 3], "regions": [1, 2]}
     _sets(records, 1, status="Normal", coordinator=3, definition=defined, surveying=1)
     _sets(records, 3, status="Normal", coordinator=3, published=[1, 3, 1])
-    _sets(records, 1, survey={"done": [1, -1]}).after(99 * WITHIN_US)
+    _sets(records, 1, survey={"done": [1, -1], "made": [[1, 0, 2]]}, first_reading_us=0).after(99 * WITHIN_US)
     return records.fires(2)
 
 
 def test_each_is_violated_in_records_by_hand() -> None:
     """Node 1 surveys what is 2's, which is no member; and nobody gets to know what 1 and 3 do."""
     assert sorted({each.text.partition(", since")[0] for each in wrong_field().violations}) == [
+        "1 counts 2 readings of its own after 0",
         "1 does not know edition 1",
         "1 surveys region 1, which its Definition does not give it",
         "2 does not know edition 1",
@@ -149,8 +184,11 @@ def test_the_bounds() -> None:
 def test_a_recording_may_hold_any_value() -> None:
     """Nothing is raised, and what is no list of regions gives nobody a region."""
     for odd in ODD:
-        records = Records(promises=("surveys", "shares", "joins", "editions"))
+        records = Records(promises=PROMISES)
         records.enters(1, "Normal", 1, {"version": 1, "regions": odd, "members": odd})
         _sets(records, 1, surveying=odd, survey=odd, published=odd, pledge=odd)
-        _sets(records, 1, survey={"number": odd, "done": odd}, published=[odd], pledge=[odd, odd, odd])
-        assert {each.assertion for each in judged(records.records).violations} <= {"surveys", "shares"}
+        _sets(
+            records, 1, survey={"number": odd, "done": odd, "made": odd}, published=[odd], pledge=[odd, odd, odd]
+        )
+        _sets(records, 1, survey={"made": [odd, [odd, 0, 1], [1, odd, odd]]})
+        assert {each.assertion for each in judged(records.records).violations} <= {"surveys", "shares", "counts"}

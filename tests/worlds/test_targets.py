@@ -487,4 +487,4 @@ def test_a_task_may_promise_what_is_about_its_election(tmp_path: Path) -> None:
     file.write_text(
         'from lab.protocols import Field\n\n\nclass Mine(Field):\n    """Mine."""\n\n    name = "mine"\n'
     )
-    assert {"A3.1", "surveys", "shares", "joins", "editions"} <= {*load_protocol(str(file)).promises}
+    assert {"A3.1", "surveys", "shares", "joins", "counts", "editions"} <= {*load_protocol(str(file)).promises}
