@@ -495,12 +495,22 @@ class Node(SteppedNode, Port):
                     if advances > _MOST_ADVANCES:
                         raise ProtocolError(f"{running.name} loops without waiting: add a self.sleep or self.ask")
                     self._advance(running, value)
-            for running in self._running.values():
-                if type(running.waits_for) is Until and running.waits_for.condition():
-                    break
-            else:
+            held = self._find_held()
+            if held is None:
                 return
-            self._resume(running, True)
+            self._resume(held, True)
+
+    def _find_held(self) -> RunningProcedure | None:
+        """Return the procedure that began first of those whose condition holds, None if there is none."""
+        unseen = self._conditions
+        for running in self._running.values() if unseen else ():
+            if type(running.waits_for) is Until:
+                if running.waits_for.condition():
+                    return running
+                unseen -= 1
+                if not unseen:
+                    break
+        return None
 
     def _resume(self, running: RunningProcedure, value: Any) -> None:
         self._forget_wait(running)

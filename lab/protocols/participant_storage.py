@@ -141,24 +141,27 @@ class ParticipantStorage(Algorithm):
     def _update_display(self) -> None:
         """Update the displayed balances (with unprepared work), locks and open transactions."""
         ledger = self._ledger
-        working = {change.account: (each, change) for each in self.work for change in each.changes}
-        self.balances = tuple(
-            (name, working[name][1].after if name in working else balance)
-            for name, balance in ledger.balances.items()
+        working = {
+            change.account: (each.transaction, change.after) for each in self.work for change in each.changes
+        }
+        self.balances = tuple({**ledger.balances, **{name: after for name, (_, after) in working.items()}}.items())
+        self.locks = tuple(
+            sorted({**ledger.locks, **{name: holder for name, (holder, _) in working.items()}}.items())
         )
-        held = {**ledger.locks, **{name: each.transaction for name, (each, _) in working.items()}}
-        self.locks = tuple(sorted(held.items()))
         self.cash_out = ledger.cash_out
         parts = [*ledger.open.values()]
         parts += [Part(each.transaction) for each in self.work if each.transaction not in ledger.open]
-        was = {each.transaction: each for each in self.open}
-        self.open = tuple(self._open_transaction(part, was.get(part.transaction)) for part in parts)
-
-    def _open_transaction(self, part: Part, before: OpenTransaction | None) -> OpenTransaction:
-        if before is not None and before.state is part.state and before.participants == part.participants:
-            return before
-        turned_away = () if before is None else before.turned_away
-        return OpenTransaction(part.transaction, part.state, self.now_us, part.participants, None, turned_away)
+        shown = {each.transaction: each for each in self.open}
+        found = []
+        for part in parts:
+            open_ = shown.get(part.transaction)
+            if open_ is None or open_.state is not part.state or open_.participants != part.participants:
+                turned_away = () if open_ is None else open_.turned_away
+                open_ = OpenTransaction(
+                    part.transaction, part.state, self.now_us, part.participants, None, turned_away
+                )
+            found.append(open_)
+        self.open = tuple(found)
 
     def _mark_blocked(self, transaction: Transaction) -> None:
         """Mark the transaction as blocked: everybody was asked, and nobody knows the decision."""

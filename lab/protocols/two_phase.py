@@ -148,11 +148,12 @@ class TwoPhaseCommit(Bank):
         self._update_status()
 
     def _update_status(self) -> None:
+        waiting = [each for each in self.open if each.state is State.UNCERTAIN]
         if not self.open:
             self.status = CommitStatus.IDLE
-        elif any(each.blocked_since_us is not None for each in self.open):
+        elif any(each.blocked_since_us is not None for each in waiting):
             self.status = CommitStatus.BLOCKED
-        elif any(each.state is State.UNCERTAIN and each.transaction.node != self.id for each in self.open):
+        elif any(each.transaction.node != self.id for each in waiting):
             self.status = CommitStatus.UNCERTAIN
         else:
             self.status = CommitStatus.WORKING
