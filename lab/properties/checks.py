@@ -271,6 +271,11 @@ class EventuallyChecker(_StateChecker):
         """True if the property does not hold now."""
         return not self.is_met
 
+    @property
+    def debts(self) -> int:
+        """The number of things that are owed: 1 or none."""
+        return int(self.is_owing)
+
     def update(self, state: GlobalState, record: int) -> None:
         """Judge the state after this record."""
         found = self._evaluate(state)
@@ -315,6 +320,11 @@ class LeadsToChecker(_StateChecker):
     def is_owing(self) -> bool:
         """True if an item is pending."""
         return bool(self._owed)
+
+    @property
+    def debts(self) -> int:
+        """The number of nodes at which items are pending, summed over the items."""
+        return sum(max(1, len(item.nodes)) for item, _ in self._owed.values())
 
     @property
     def newest_us(self) -> int:

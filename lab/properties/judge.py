@@ -151,6 +151,15 @@ class Judge:
         )
 
     @property
+    def debts(self) -> int:
+        """The number of things that are owed: for each assertion, item and node."""
+        return sum(
+            checker.debts
+            for checker in self._checkers.by_name.values()
+            if isinstance(checker, EventuallyChecker | LeadsToChecker)
+        )
+
+    @property
     def lasting(self) -> tuple[Broken, ...]:
         """The assumptions that do not hold throughout the run."""
         return _in_order(self._conditions.lasting)

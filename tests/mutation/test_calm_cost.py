@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.kernel import Step, Timing
-from lab.recording.records import Process
+from lab.recording.records import Process, Routed
 from lab.worlds.campaign.schedule import Schedule, SchedulePlan, plan_of
 from lab.worlds.campaign.trial import run_trial
 from lab.worlds.loading.config import simulation_header
@@ -38,13 +38,46 @@ def test_every_crash_happens(name: str) -> None:
     struck = 0
     for schedule in calm_schedules(_plan(name)):
         trial = run_trial(protocol, base, schedule, extend=False)
-        assert trial.violations == []
+        assert not any(violation.is_failure for violation in trial.violations)
         assert not any(record.failed for record in trial.records if isinstance(record, Step))
         kills = [each for each in schedule.faults if each.command.startswith("kill")]
         crashes = [each for each in trial.records if isinstance(each, Process) and each.event == "killed"]
         assert len(crashes) >= sum(not fault.on for fault in kills)
         struck += any(fault.on for fault in kills) and len(crashes) > sum(not fault.on for fault in kills)
     assert struck >= 2
+
+
+@pytest.mark.parametrize("name", ["bully", "2pc"])
+def test_messages_are_lost(name: str) -> None:
+    """Of each kind that the reaction has, and of no other; in time, the cluster is at rest again."""
+    protocol = load_protocol(name)
+    base = simulation_header(protocol, (1, 2, 3, 4, 5), TIMING, {})
+    lost = 0
+    for schedule in calm_schedules(_plan(name)):
+        kinds = {each.command.split()[2] for each in schedule.faults if each.command.startswith("lose")}
+        if not kinds:
+            continue
+        records = run_trial(protocol, base, schedule, extend=False).records
+        sent = {
+            (each.node, message.serial): message.kind
+            for each in records
+            if isinstance(each, Step)
+            for message in each.sent
+        }
+        dropped = [each for each in records if isinstance(each, Routed) and each.fate == "dropped" and each.by]
+        assert {sent[each.source, each.serial] for each in dropped} <= kinds
+        lost += bool(dropped)
+    assert lost >= 5
+
+
+def test_a_longer_wait_for_a_lost_message_costs_time() -> None:
+    """A participant waits before it asks for the decision."""
+    losing = tuple(
+        each for each in calm_schedules(_plan("2pc")) if each.faults[0].command == "lose all Commit 100%"
+    )
+    assert len(losing) == 1
+    usual, slow = _cost("2pc", losing), _cost("2pc", losing, decision_timeout_us=8 * TIMING.t_us)
+    assert "settled after " in slow.excess_over(usual)
 
 
 def test_the_leader_is_given_the_commands_that_only_it_executes() -> None:

@@ -3,8 +3,8 @@
 No assertion counts messages, and the bounds of liveness allow for the worst case, in which failures follow each
 other. So a mistake that only costs something violates nothing. It shows where the cost is the same whenever the
 run is repeated: in calm runs, whose links all have one latency. Every crash and every restart finds the cluster
-at rest, or at a known point of its reaction: as the first message of a kind is sent. Commands are given one at a
-time.
+at rest, or at a known point of its reaction: as the first message of a kind is sent. Or all messages of a kind are
+lost for a while. Commands are given one at a time.
 """
 
 from msgspec import Struct
@@ -26,7 +26,9 @@ _REST_T, _COMMAND_T = 20, 7
 _MOST_COMMANDS = 2
 _PHASES = 2
 """The crashes of a run come at one of so many moments between two heartbeats."""
-_LATENCIES = 5
+_LOST_T = 10
+"""For how long all messages of a kind are lost, in T: a question is asked again, or its sender gives up."""
+_USUAL, _SLOWEST = 5, 1
 """A message takes this fraction of Tm."""
 _MARGIN = 0.005
 """A crash that falls elsewhere between two heartbeats changes a cost by less."""
@@ -35,8 +37,8 @@ _MARGIN = 0.005
 class CalmCost(Struct, frozen=True):
     """The cost of some runs, in which ``messages`` were sent besides heartbeats.
 
-    ``owed_us``: how long something was owed, summed over the assertions that owed it. ``heartbeats`` are those
-    during ``rest_us``, while nothing was.
+    ``owed_us``: how long something was owed, summed over assertions and nodes: a transaction that is open at two
+    nodes counts twice. ``heartbeats`` are those during ``rest_us``, while nothing was owed.
     """
 
     messages: int = 0
@@ -84,20 +86,27 @@ def _time(us: float) -> str:
 def calm_schedules(plan: SchedulePlan) -> tuple[Schedule, ...]:
     """Return the calm runs, in a small and in a larger cluster.
 
-    The highest nodes crash, the lowest and the highest, or one in the middle and the lowest; and, for each kind of
-    message, a node crashes as the first one is sent.
+    The highest nodes crash, the lowest and the highest, or one in the middle and the lowest; also where every
+    message takes as long as it may, so that nobody may wait for less. For each kind of message, a node crashes as
+    the first one is sent, in the larger cluster; and all of them are lost for a while, in the small one.
     """
     fewest, most = plan.nodes
     found: list[Schedule] = []
-    for size in sorted({min(max(size, fewest), most) for size in _SIZES}):
-        nodes = tuple(range(1, size + 1))
-        pairs = dict.fromkeys([(nodes[-1], nodes[-2:][0]), (nodes[0], nodes[-1]), (nodes[size // 2], nodes[0])])
+    clusters = [tuple(range(1, size + 1)) for size in sorted({min(max(size, fewest), most) for size in _SIZES})]
+    for nodes in clusters:
+        pairs = dict.fromkeys(
+            [(nodes[-1], nodes[-2:][0]), (nodes[0], nodes[-1]), (nodes[len(nodes) // 2], nodes[0])]
+        )
         found += (_at_rest(plan, nodes, pair, phase) for pair in pairs for phase in range(_PHASES))
-    found += (_amid(plan, nodes, kind) for kind in dict.fromkeys(plan.kinds) if size > 1)
+        found += (_at_rest(plan, nodes, pair, 0, _SLOWEST) for pair in pairs)
+    for kind in dict.fromkeys(plan.kinds) if len(clusters[0]) > 1 else ():
+        found += _amid(plan, clusters[-1], kind), _without(plan, clusters[0], kind)
     return tuple(found)
 
 
-def _at_rest(plan: SchedulePlan, nodes: tuple[int, ...], victims: tuple[int, ...], phase: int) -> Schedule:
+def _at_rest(
+    plan: SchedulePlan, nodes: tuple[int, ...], victims: tuple[int, ...], phase: int, latencies: int = _USUAL
+) -> Schedule:
     """Return the run in which these nodes crash one after the other, and then restart in the same order."""
     t_us = plan.timing.t_us
     victims = tuple(dict.fromkeys(victims))
@@ -112,7 +121,7 @@ def _at_rest(plan: SchedulePlan, nodes: tuple[int, ...], victims: tuple[int, ...
             node = up[-1] if plan.elects else up[place % len(up)]
             scheduled.append(ScheduledFault(at_us, "", _given_to(plan, node, command)))
             at_us += _COMMAND_T * t_us
-    return Schedule(1, nodes, _link(plan), tuple(scheduled), at_us)
+    return Schedule(1, nodes, _link(plan, latencies), tuple(scheduled), at_us)
 
 
 def _amid(plan: SchedulePlan, nodes: tuple[int, ...], kind: str) -> Schedule:
@@ -125,10 +134,9 @@ def _amid(plan: SchedulePlan, nodes: tuple[int, ...], kind: str) -> Schedule:
     rest_us = _REST_T * plan.timing.t_us
     at_us = rest_us
     scheduled: list[ScheduledFault] = []
-    courses = [(f"kill {nodes[-1]}", victim) for victim in dict.fromkeys((nodes[-2], nodes[0]))]
-    if plan.commands:
-        given = [_given_to(plan, nodes[-1], command) for command in plan.commands[:_MOST_COMMANDS]]
-        courses = [(command, victim) for command in given for victim in (nodes[-1], nodes[0])]
+    begun = _disturbances(plan, nodes)
+    victims = (nodes[-1], nodes[0]) if plan.commands else tuple(dict.fromkeys((nodes[-2], nodes[0])))
+    courses = [(each, victim) for each in begun for victim in victims]
     for begins, victim in courses:
         scheduled.append(ScheduledFault(at_us, f"send {kind}", f"kill {victim}"))
         scheduled.append(ScheduledFault(at_us, "", begins))
@@ -138,13 +146,34 @@ def _amid(plan: SchedulePlan, nodes: tuple[int, ...], kind: str) -> Schedule:
     return Schedule(1, nodes, _link(plan), tuple(scheduled), at_us)
 
 
+def _without(plan: SchedulePlan, nodes: tuple[int, ...], kind: str) -> Schedule:
+    """Return the run in which all messages of a kind are lost for a while after the crash, or after a command."""
+    rest_us = _REST_T * plan.timing.t_us
+    at_us = rest_us
+    scheduled: list[ScheduledFault] = []
+    for begins in _disturbances(plan, nodes):
+        scheduled.append(ScheduledFault(at_us, "", f"lose all {kind} 100%"))
+        scheduled.append(ScheduledFault(at_us, "", begins))
+        scheduled.append(ScheduledFault(at_us + _LOST_T * plan.timing.t_us, "", "heal"))
+        if not plan.commands:
+            scheduled.append(ScheduledFault(at_us + rest_us, "", f"restart {nodes[-1]}"))
+        at_us += 2 * rest_us
+    return Schedule(1, nodes, _link(plan), tuple(scheduled), at_us)
+
+
+def _disturbances(plan: SchedulePlan, nodes: tuple[int, ...]) -> list[str]:
+    """Return what the nodes react to: the first commands, given to the highest node, or else its crash."""
+    commands = plan.commands[:_MOST_COMMANDS]
+    return [_given_to(plan, nodes[-1], command) for command in commands] or [f"kill {nodes[-1]}"]
+
+
 def _given_to(plan: SchedulePlan, node: int, command: str) -> str:
     """Return the line that gives a command to the node; one for leaders goes to whoever leads."""
     return command if command.partition(" ")[0] in plan.bare else f"tell {node} {command}"
 
 
-def _link(plan: SchedulePlan) -> Link:
-    return Link(latency_us=plan.timing.tm_us // _LATENCIES, jitter_us=0)
+def _link(plan: SchedulePlan, latencies: int = _USUAL) -> Link:
+    return Link(latency_us=plan.timing.tm_us // latencies, jitter_us=0)
 
 
 def measure(protocol: type[Algorithm], base: Header, schedule: Schedule) -> CalmCost:
@@ -177,7 +206,7 @@ class _Measurement:
         passed_us = self._judge.at_us - self._at_us
         self._owed_us += self._owing * passed_us
         self._rest_us += passed_us if not self._owing else 0
-        self._at_us, self._owing = self._judge.at_us, len(self._judge.owing)
+        self._at_us, self._owing = self._judge.at_us, self._judge.debts
         if isinstance(record, Step):
             self._forced_writes += record.stores
             for message in record.sent:
