@@ -576,6 +576,41 @@ def transactions_end(state: GlobalState) -> Iterator[Counterexample]:
         yield Counterexample(f"transaction {transaction} is still open", tuple(places))
 
 
+@leads_to(
+    id="nonblocking",
+    short="does not block",
+    statement="with no further failure, in a bounded time each transaction is decided at all nodes that are up, "
+    "if more than half of its participants are up, and none is commitable beside an abortable one",
+    noun="transaction",
+    done="decided",
+    settles=True,
+    marked=True,
+    reads=("open",),
+    relies_on=(4,),  # it is judged only when all other assumptions have long held
+)
+def majorities_decide(state: GlobalState) -> Iterator[Counterexample]:
+    """Every transaction is decided by a majority that is up (rules C3, P5), but for the case of rule P7."""
+    undecided: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+    for node in state.running.values():
+        for entry in _list_of(node, "open"):
+            name = _transaction_name(entry)
+            if name and entry.get("state") not in ("committed", "aborted"):
+                undecided.setdefault(name, []).append((node.id, entry))
+    for name, entries in undecided.items():
+        participants = {each for _, entry in entries for each in _nodes_in(entry, "participants")}
+        states = {str(entry.get("state")) for _, entry in entries}
+        is_majority = 2 * len(participants & state.running.keys()) > len(participants)
+        if (is_majority or not participants) and not {"commitable", "abortable"} <= states:
+            text = f"transaction {name} is undecided, though most of its participants are up"
+            yield Counterexample(text, tuple(node for node, _ in entries))
+
+
+def _nodes_in(entry: Mapping[str, Any], name: str) -> Sequence[int]:
+    """Return the ids in a list of an entry; empty if there is none."""
+    found = entry.get(name)
+    return [each for each in found if isinstance(each, int)] if isinstance(found, list | tuple) else []
+
+
 def _open_transactions(node: NodeState) -> list[str]:
     """Return the names of the transactions that are open at a node."""
     opened = node.state.get("open")
@@ -764,7 +799,7 @@ def readings_are_counted(counted: Memory, before: LocalState, after: LocalState)
     if not made:
         return None
     own = after.id, after.state.get("first_reading_us")
-    known, now = counted.get(own, 0), made.get(own, 0)
+    known, now = counted.get(own, 0), made.get(own, 0)  # type: ignore[arg-type]  # None is in no count
     counted[own] = now
     if not known <= now <= known + 1:
         return f"{after.id} counts {now} readings of its own after {known}"
@@ -874,7 +909,26 @@ A1_1, A1_2, A2, HIGHEST, M7, STAGES, B10, NEWER, NOTICES, SPREADS, DEFINED, A3_1
     merges_in_time,
     identifiers_are_new,
 )
-A6, A7, A8, SOLVENT, COMMITS, SHOWS, ENDS, A9, EDITIONS, SURVEYS, SHARES, JOINS, COUNTS, K1, K2, IDLE, LEAVES = (
+(
+    A6,
+    A7,
+    A8,
+    SOLVENT,
+    COMMITS,
+    SHOWS,
+    ENDS,
+    NONBLOCKING,
+    A9,
+    EDITIONS,
+    SURVEYS,
+    SHARES,
+    JOINS,
+    COUNTS,
+    K1,
+    K2,
+    IDLE,
+    LEAVES,
+) = (
     one_outcome,
     all_voted_yes,
     no_cent_is_lost,
@@ -882,6 +936,7 @@ A6, A7, A8, SOLVENT, COMMITS, SHOWS, ENDS, A9, EDITIONS, SURVEYS, SHARES, JOINS,
     commits_if_all_vote_yes,
     shows_what_is_undecided,
     transactions_end,
+    majorities_decide,
     one_publication,
     editions_spread,
     surveys_its_share,
@@ -922,6 +977,7 @@ BUILT_IN: tuple[Assertion, ...] = (
         SOLVENT,
         COMMITS,
         SHOWS,
+        NONBLOCKING,
         A9,
         EDITIONS,
         SURVEYS,

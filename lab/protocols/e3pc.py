@@ -56,7 +56,7 @@ class EnhancedThreePhaseCommit(ThreePhaseCommit):
 
     name: ClassVar[str] = "e3pc"
     promises: ClassVar[tuple[str, ...]] = (*ThreePhaseCommit.promises, "ends")
-    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {**ThreePhaseCommit.relies_on, "ends": (4,)}
+    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = {**ThreePhaseCommit.relies_on, "ends": (4,)}
     readings: ClassVar[tuple[Reading, ...]] = ()
 
     class Parameters(Bank.Parameters, frozen=True):

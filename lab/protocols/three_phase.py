@@ -148,8 +148,8 @@ class ThreePhaseCommit(Bank, Task):
 
     name: ClassVar[str] = "3pc"
     usual_election: ClassVar[str] = "bully"
-    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "solvent", "commits")
-    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A6": (4,), "A7": (4,), "A8": (4,)}
+    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "solvent", "commits", "nonblocking")
+    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = dict.fromkeys(("A6", "A7", "A8", "nonblocking"), (4,))
     readings: ClassVar[tuple[Reading, ...]] = READINGS
 
     cost: ClassVar[CommitCost] = CommitCost(
@@ -165,10 +165,14 @@ class ThreePhaseCommit(Bank, Task):
 
     @classmethod
     def relied_on(cls, parameters: Parameters) -> Mapping[str, tuple[int | str, ...]]:
-        """Return the assumptions that the promises need: with everyone_alive, silence must mean a crash."""
+        """Return the assumptions that the promises need: with everyone_alive, silence must mean a crash.
+
+        Who has crashed since its vote then proves nothing, so that a majority may have to wait for all.
+        """
         if parameters.commit_after == "majority":
             return cls.relies_on
-        return {**cls.relies_on, "A6": (4, 8, 9), "A8": (4, 8, 9)}
+        waiting = (4, 8, 9, "all_nodes_connected")
+        return {**cls.relies_on, "A6": (4, 8, 9), "A8": (4, 8, 9), "nonblocking": waiting}
 
     crashed_in: tuple[Transaction, ...] = ()
     leading: tuple[Transaction, ...] = ()

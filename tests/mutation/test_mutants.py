@@ -1,5 +1,6 @@
 """The mutants of a protocol: which source is mutated, and files that run as a user's protocol does."""
 
+import ast
 import inspect
 import sys
 from pathlib import Path
@@ -59,6 +60,22 @@ def test_the_difference_is_the_change_alone() -> None:
     assert guard.summary == "without: if message.number <= self.count:"
     texts = [mutant.text for mutant in mutants]
     assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("target", [BEACON, "ring", "2pc"])
+def test_lines_stay_where_they_are(target: str) -> None:
+    """Waits are recorded with their lines: a mutant that does the same must have the same records."""
+    source = _source(target)
+    removed = 0
+    for mutant in mutants_of(source):
+        before, after = source.module(mutant.module).text.splitlines(), mutant.text.splitlines()
+        if mutant.rule != "send-first":
+            assert len(after) == len(before), mutant.diff
+        changed = [place for place, (one, other) in enumerate(zip(before, after, strict=False)) if one != other]
+        assert changed[0] == mutant.line - 1 or mutant.rule in ("send-first", "guard", "call", "body", "reset")
+        removed += "" in [after[place] for place in changed]
+        ast.parse(mutant.text)
+    assert removed >= 2
 
 
 def _loaded(source: ProtocolSource, mutant: Mutant, folder: Path) -> type[Algorithm]:

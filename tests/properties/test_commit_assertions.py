@@ -1,14 +1,16 @@
-"""A6, A7, A8, commits, shows and the end of every transaction: violations and near misses."""
+"""A6, A7, A8, commits, shows, nonblocking and the end of every transaction: violations and near misses."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pytest
 
 from lab.kernel import Fired, Started, Step, procedure
 from lab.properties.verdicts import Verdict
 from lab.properties.witness import explain_violation
-from lab.protocols import TwoPhaseCommit
-from lab.protocols.transaction import Plan
+from lab.protocols import Algorithm, Bully, TwoPhaseCommit, stacked
+from lab.protocols.e3pc import EnhancedThreePhaseCommit
+from lab.protocols.three_phase import InDoubtTransaction, ThreePhaseCommit
+from lab.protocols.transaction import Plan, State, Transaction
 from lab.recording.records import encode
 from tests.harness import T_US, Rig
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
@@ -359,3 +361,81 @@ def test_what_a_node_is_to_show(opened: list[Any], shown: str) -> None:
         records.add(Step(0, 1, 1, Fired("timer"), {"status": status, "open": opened}))
         wrong = [] if status == shown else [f"1 shows {status}, and is {shown}"]
         assert [each.text for each in records.violations] == wrong
+
+
+# nonblocking
+
+
+class BlocksAsTwoPhase(TwoPhaseCommit):
+    """P5 is promised by a protocol whose participants wait for their coordinator."""
+
+    promises: ClassVar[tuple[str, ...]] = (*TwoPhaseCommit.promises, "nonblocking")
+
+
+class LeadsNothing(ThreePhaseCommit):
+    """P2: the elected coordinator does not lead the termination."""
+
+    @procedure
+    async def lead_termination(self, in_doubt: InDoubtTransaction) -> None:
+        pass
+
+
+class WaitsForCoordinator(ThreePhaseCommit):
+    """C3: a participant that has not voted does not abort by itself."""
+
+    async def _moves_on(self, transaction: Transaction, state: State) -> bool:
+        return await self.until(lambda: self._part(transaction).state is not state, "the next state")
+
+
+def _coordinator_dies(protocol: type[Algorithm], kind: str) -> Verdict:
+    """Return the verdict on nonblocking if the coordinator crashes for good as a message of a kind arrives."""
+    rig = Rig([1, 2, 3, 4], protocol=protocol).started()
+    rig.do("at 5s tell 4 withdraw 350", f"at 5s on deliver {kind} 4->1 kill 4")
+    rig.run(60_000_000)
+    return next(each for each in judged(rig.records).verdicts() if each.assertion == "nonblocking")
+
+
+@pytest.mark.parametrize("kind", ["Perform", "Prepare", "PreCommit", "Commit"])
+@pytest.mark.parametrize("protocol", [ThreePhaseCommit, EnhancedThreePhaseCommit])
+def test_P5_a_majority_decides_without_its_coordinator(protocol: type[ThreePhaseCommit], kind: str) -> None:
+    found = _coordinator_dies(stacked(protocol, Bully), kind)
+    assert (found.word, found.evidence.noun, found.evidence.count) == ("holds", "transaction", 1)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "kind"),
+    [
+        (BlocksAsTwoPhase, "Prepare"),
+        (stacked(LeadsNothing, Bully), "PreCommit"),
+        (stacked(WaitsForCoordinator, Bully), "Perform"),
+    ],
+)
+def test_a_majority_that_waits_for_its_coordinator(protocol: type[Algorithm], kind: str) -> None:
+    first = _coordinator_dies(protocol, kind).first
+    assert first is not None
+    assert first.is_failure
+    assert first.text.startswith("transaction 4.1 is undecided, though most of its participants are up, since 5")
+
+
+@pytest.mark.parametrize(
+    ("states", "up", "is_owed"),
+    [
+        (("uncertain", "uncertain"), (1, 2), True),
+        (("commitable", "uncertain"), (1, 2), True),
+        (("commitable", "abortable"), (1, 2), False),  # rule P7
+        (("uncertain",), (1,), False),  # no majority
+        (("committed", "committed"), (1, 2), False),  # its coordinator only waits for acknowledgements
+    ],
+)
+def test_P7_what_a_majority_owes(states: tuple[str, ...], up: tuple[int, ...], is_owed: bool) -> None:
+    info: dict[str, Any] = {
+        "promises": ("nonblocking",),
+        "relies_on": {"nonblocking": (4,)},
+    }
+    book = Ledger(**info)
+    for node in {1, 2, 3} - {*up}:
+        book.process(node, "killed")
+    for node, state in zip(up, states, strict=True):
+        book.holds(node, 1000, open=[{"transaction": T, "state": state, "since_us": 0, "participants": [1, 2, 3]}])
+    book.after(9 * WITHIN_US).fires(1)
+    assert bool(book.violations) == is_owed

@@ -113,6 +113,19 @@ class Code:
             place = edit.end
         return b"".join([*parts, self.source[place:end]]).decode()
 
+    def padded(self, edits: Sequence[Edit]) -> list[Edit]:
+        """Return the edits, and others that put empty lines for those that they remove, so that the rest stays."""
+        return [*edits, *filter(None, map(self._padding, edits))]
+
+    def _padding(self, edit: Edit) -> Edit | None:
+        """Return the edit that puts empty lines after this one, None if it removes no line."""
+        missing = self.source.count(b"\n", edit.start, edit.end) - edit.text.count("\n")
+        if missing <= 0:
+            return None
+        is_at_line = edit.end in self._starts and not edit.text
+        place = edit.end if is_at_line else self.source.find(b"\n", edit.end) + 1
+        return Edit(place, place, missing * "\n") if place else None
+
     def lines_around(self, edits: Sequence[Edit]) -> tuple[int, int, int]:
         """Return where the lines of the definition or declaration that has all edits start and end.
 

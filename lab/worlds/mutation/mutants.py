@@ -25,6 +25,8 @@ _NAME = "-mutant"
 class Mutant(Struct, frozen=True):
     """A mutant: its number, from 1, the rule, the place of the change, and the module's changed source.
 
+    In that ``text``, each line stays where it was, since waits are recorded with their lines.
+
     ``place`` is the class or function. ``reach`` are the lines of which a run must execute one, see ``Change``;
     empty if the change is to a declaration, which every run uses.
     """
@@ -73,8 +75,10 @@ def mutants_of(source: ProtocolSource, parameters: Struct | None = None) -> Iter
             number += 1
             if (change.rule, change.edits) not in in_use:
                 continue
-            text = code.edited(change.edits)
-            diff = _diff(module, text)
+            diff = _diff(module, code.edited(change.edits))
+            padded = code.padded(change.edits)
+            is_same = _syntax(code.edited(padded, start, end), depth) == tree  # no text has lines of its own
+            text = code.edited(padded if is_same else change.edits)
             yield Mutant(
                 *(number, change.rule, module.name, module.path.name, change.line, change.place),
                 *(change.reach, text, diff),
@@ -82,9 +86,15 @@ def mutants_of(source: ProtocolSource, parameters: Struct | None = None) -> Iter
 
 
 def _syntax(lines: str, depth: int) -> str:
-    """Return the syntax tree of lines that stand in so many classes; that of a whole module takes milliseconds."""
+    """Return the syntax tree of lines that stand in so many classes; that of a whole module takes milliseconds.
+
+    It is empty if there is an error in them.
+    """
     classes = "".join(f"{level * ' '}class _:\n" for level in range(depth))
-    return ast.dump(ast.parse(classes + lines))
+    try:
+        return ast.dump(ast.parse(classes + lines))
+    except SyntaxError:
+        return ""
 
 
 def _diff(module: ModuleSource, text: str) -> str:
