@@ -142,8 +142,8 @@ def mutate(options: MutateOptions) -> int:
     halved, a field no longer in stable storage. Each is run under the same random faults as lab check, until an
     assertion is violated, a node fails, a step does not end or messages multiply: then it is killed. It is killed
     by its cost if it sends more messages, writes more often, or needs longer than the original in calm runs: the
-    same few runs of both, in which nodes crash and restart while all are at rest. One that is not killed has
-    survived: your properties and faults do not notice that mistake.
+    same few runs of both, in which nodes crash and restart while all are at rest, or the messages of a kind are
+    lost. One that is not killed has survived: your properties and faults do not notice that mistake.
 
     Survivors are printed with their difference. Either a property is missing, or a fault, or runs; or the mutant
     is no mistake, because it does the same as the original. To tell these apart, original and mutant are explored
