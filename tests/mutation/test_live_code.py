@@ -89,6 +89,20 @@ def test_a_variation_that_does_not_apply_is_not_mutated() -> None:
     assert any(place.startswith("QuickRegroup.") for place, _ in _places(chosen))
 
 
+def test_a_property_may_be_settled() -> None:
+    """One that returns what the parameters choose; e3pc, which has no choice, replaces it by a constant."""
+
+    def asking(*words: str) -> set[int]:
+        """Return the mutants of conditions that ask for it; none changes the question itself."""
+        found = [each for each in _mutants(*words) if each.file == "three_phase.py" and "majority" in each.summary]
+        assert all(each.place != "ThreePhaseCommit._needs_majority" for each in found)
+        return {each.number for each in found if "self._needs_majority" in each.summary.partition("→")[0]}
+
+    assert not asking("3pc")
+    assert not asking("e3pc")
+    assert asking("3pc", "commit_after=everyone_alive")
+
+
 def test_a_mutant_has_its_number_whatever_the_parameters_are() -> None:
     """So that ``--show 12`` shows the same one, and a list that was made earlier stays right."""
     source = ProtocolSource(load_protocol("bully"))

@@ -4,11 +4,11 @@ A text can be read in several ways, and a repair be left out: parameters choose.
 what it rules out is no part of the protocol that is tested. So neither is mutated.
 
 A condition is *settled* if it depends on ``self.parameters`` alone, and on constants of its module, such as
-``self.parameters.halting == "at_once"``.
+``self.parameters.halting == "at_once"``; or on a property of the class that is settled itself.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,11 +19,20 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class LiveCode:
-    """The part of a module, with this ``namespace``, that the ``parameters`` leave in use; if None, all of it."""
+    """The part of a module, with this ``namespace``, that the ``parameters`` leave in use; if None, all of it.
 
-    def __init__(self, parameters: Struct | None = None, namespace: Mapping[str, Any] | None = None) -> None:
+    ``settled`` are the values of the properties that depend on the parameters alone.
+    """
+
+    def __init__(
+        self,
+        parameters: Struct | None = None,
+        namespace: Mapping[str, Any] | None = None,
+        settled: Mapping[str, bool] | None = None,
+    ) -> None:
         self._parameters = parameters
         self._namespace = dict(namespace or {})
+        self._known = {**(settled or {}), "parameters": parameters}
 
     def children(self, node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         """Yield the nodes below this one that are in use, each with the name of its field."""
@@ -77,8 +86,8 @@ class LiveCode:
         return False
 
     def _depends_on_parameters(self, expression: ast.expr) -> bool:
-        """Return whether it uses ``self.parameters``, and nothing else but constants."""
-        known = {id(owner) for each in ast.walk(expression) for owner in _owner_of_parameters(each)}
+        """Return whether it uses ``self.parameters``, or settled properties, and nothing else but constants."""
+        known = {id(owner) for each in ast.walk(expression) for owner in _owner_of(each, self._known)}
         names = [each for each in ast.walk(expression) if isinstance(each, ast.Name)]
         is_constant = all(id(each) in known or self._is_constant(each.id) for each in names)
         return bool(known) and is_constant and all(map(_is_plain, ast.walk(expression)))
@@ -89,7 +98,7 @@ class LiveCode:
     def _evaluate(self, expression: ast.expr) -> bool | None:
         code = compile(ast.Expression(expression), "<condition>", "eval")
         try:
-            return bool(eval(code, self._namespace, {"self": SimpleNamespace(parameters=self._parameters)}))
+            return bool(eval(code, self._namespace, {"self": SimpleNamespace(**self._known)}))
         except Exception:  # of other parameters: those of the layer below, perhaps
             return None
 
@@ -98,10 +107,10 @@ ALL_LIVE = LiveCode()
 """All of a module: for when the parameters are not known."""
 
 
-def _owner_of_parameters(node: ast.AST) -> Iterator[ast.Name]:
-    """Yield the ``self`` of ``self.parameters``."""
+def _owner_of(node: ast.AST, names: Container[str]) -> Iterator[ast.Name]:
+    """Yield the ``self`` of ``self.parameters``, or of another of these names."""
     match node:
-        case ast.Attribute(value=ast.Name(id="self") as owner, attr="parameters"):
+        case ast.Attribute(value=ast.Name(id="self") as owner, attr=name) if name in names:
             yield owner
 
 
@@ -138,3 +147,38 @@ def replaced_methods(
             elif not live[klass].continues(function):
                 replaced.add(name)
     return dead
+
+
+def settled_properties(
+    classes: tuple[type, ...], definitions: Mapping[type, ast.ClassDef], live: Mapping[type, LiveCode]
+) -> dict[str, bool]:
+    """Return the values of the properties that the parameters settle, by name; see ``replaced_methods``.
+
+    Such a property does nothing but return a settled condition. An earlier class may replace it by a constant.
+    """
+    found: dict[str, bool | None] = {}
+    for klass in (each for each in classes if each in definitions):
+        for statement in definitions[klass].body:
+            match statement:
+                case ast.FunctionDef(
+                    name=name,
+                    decorator_list=[ast.Name(id="property")],
+                    body=[*before, ast.Return(ast.expr() as returned)],
+                ):
+                    is_alone = all(map(_is_docstring, before))
+                    found.setdefault(name, live[klass].decide(_without_bool(returned)) if is_alone else None)
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=bool() as value)):
+                    found.setdefault(name, value)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _without_bool(expression: ast.expr) -> ast.expr:
+    """Return the condition in ``bool(…)``, anything else as it is."""
+    match expression:
+        case ast.Call(func=ast.Name(id="bool"), args=[condition]):
+            return condition
+    return expression

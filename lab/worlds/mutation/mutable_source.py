@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from lab.foreign_file import read_foreign_text
 from lab.protocols import Algorithm, Task
-from lab.worlds.mutation.live_code import ALL_LIVE, LiveCode, replaced_methods
+from lab.worlds.mutation.live_code import ALL_LIVE, LiveCode, replaced_methods, settled_properties
 
 _BUILT_IN = "lab.protocols."
 _SHARED = ("algorithm", "cost", "definition", "election", "history", "parameters", "stack", "survey", "task")
@@ -135,11 +135,15 @@ class ProtocolSource:
         return frozenset(name for layer in self.layers for name in layer.protocol.environment)
 
     def live_in(self, module: ModuleSource, parameters: Struct | None) -> tuple[LiveCode, frozenset[str]]:
-        """Return what is in use of a module, and the methods in it that are not, as *Class.method*."""
+        """Return what is in use of a module, and the methods in it that are left alone, as *Class.method*.
+
+        These are not in use, or settled by the parameters.
+        """
         if parameters is None:
             return ALL_LIVE, frozenset()
         dead: set[tuple[type, str]] = set()
         used: set[tuple[type, str]] = set()
+        settled: dict[str, bool] = {}
         for layer in self.layers:
             classes = tuple(each for each in layer.protocol.__mro__ if each.__module__ in self.modules)
             definitions, live = {}, {}
@@ -149,10 +153,13 @@ class ProtocolSource:
                     definitions[klass] = found
                     live[klass] = LiveCode(parameters, vars(sys.modules[klass.__module__]))
             replaced = replaced_methods(classes, definitions, live)
-            dead |= replaced
-            used |= {(klass, name) for klass in definitions for name in vars(klass)} - replaced
+            of_layer = settled_properties(classes, definitions, live)
+            settled |= of_layer
+            unused = replaced | {(klass, name) for klass in definitions for name in vars(klass).keys() & of_layer}
+            dead |= unused
+            used |= {(klass, name) for klass in definitions for name in vars(klass)} - unused
         names = (f"{klass.__name__}.{name}" for klass, name in dead - used if klass.__module__ == module.name)
-        return LiveCode(parameters, vars(sys.modules[module.name])), frozenset(names)
+        return LiveCode(parameters, vars(sys.modules[module.name]), settled), frozenset(names)
 
     def _use(self, module: str, name: str) -> None:
         """Note that the protocol is made of this definition, and of all that it uses."""
