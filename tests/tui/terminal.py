@@ -78,6 +78,7 @@ class Terminal:
         self.shell = (start_shell or _start_shell)(arguments, folder, given, files, self._mark)
         os.close(reports)
         os.close(until)
+        self._quiet = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.pid = int(self._reports.readline())
@@ -99,6 +100,7 @@ class Terminal:
     def _read(self) -> None:
         while self._up:
             if not select.select([self.master], [], [], 0.05)[0]:
+                self._quiet.set()
                 continue
             try:
                 self.output += os.read(self.master, 65536)
@@ -118,13 +120,16 @@ class Terminal:
         os.write(self.master, keys.encode())
 
     def status(self, within_s: float = WAIT_S) -> int:
-        """Wait for the program and return its exit status."""
+        """Wait for the program, and for all that it has written; return its exit status."""
         reports: list[bytes] = []
         waiting = threading.Thread(target=lambda: reports.append(self._reports.readline()), daemon=True)
         waiting.start()
         waiting.join(within_s)
         if not reports:
             raise AssertionError(f"not ended within {within_s:g} s; {self.last()}")
+        if self._up:
+            self._quiet.clear()
+            self._quiet.wait(within_s)  # what it has written is read
         return int(reports[0])
 
     def processes(self) -> list[psutil.Process]:

@@ -85,7 +85,7 @@ def test_a_run_ends(end: Callable[[Terminal], None], status: int, tmp_path: Path
         terminal.shows(LEADS)
         end(terminal)
         _ended(terminal, tmp_path, status)
-        assert "replay:   lab replay" in without_codes(terminal.output)
+        wait_for(lambda: "replay:   lab replay" in without_codes(terminal.output), "what to do next")
 
 
 @pytest.mark.parametrize(("number", "status"), [(None, 0), (signal.SIGTERM, 143), (signal.SIGKILL, 137)])
@@ -131,7 +131,7 @@ def test_an_internal_error_restores_the_terminal(tmp_path: Path) -> None:
         assert terminal.status() == 1
         terminal.is_as_before()
         terminal.all_gone()
-        assert "broken on purpose" in without_codes(terminal.output)
+        wait_for(lambda: "broken on purpose" in without_codes(terminal.output), "the reason")
 
 
 @pytest.mark.live
@@ -203,7 +203,10 @@ def test_a_terminal_without_unicode_gets_ascii(environment: dict[str, str], tmp_
         terminal.shows(LEADS)
         terminal.type("5")
         terminal.shows("node 5 selected")
-        assert "## 5 * Normal ^ leads #" in without_codes(terminal.output).replace("=", "#"), terminal.last()
+        wait_for(
+            lambda: "## 5 * Normal ^ leads #" in without_codes(terminal.output).replace("=", "#"),
+            "node 5 in ASCII",
+        )
         terminal.type("q")
         _ended(terminal, tmp_path, 0)
 
