@@ -816,8 +816,9 @@ def readings_are_counted(counted: Memory, before: LocalState, after: LocalState)
 def _readings_of(node: NodeState) -> dict[tuple[int, int], int]:
     """Return the readings that the node knows of, by the node that made them and the time of its first one."""
     survey = node.state.get("survey")
+    counts = survey.get("made") if isinstance(survey, dict) else None
     found = {}
-    for made in survey.get("made", ()) if isinstance(survey, dict) else ():
+    for made in counts if isinstance(counts, list | tuple) else ():
         match made:
             case [int(maker), int(since_us), int(readings)]:
                 found[maker, since_us] = readings
@@ -909,26 +910,7 @@ A1_1, A1_2, A2, HIGHEST, M7, STAGES, B10, NEWER, NOTICES, SPREADS, DEFINED, A3_1
     merges_in_time,
     identifiers_are_new,
 )
-(
-    A6,
-    A7,
-    A8,
-    SOLVENT,
-    COMMITS,
-    SHOWS,
-    ENDS,
-    NONBLOCKING,
-    A9,
-    EDITIONS,
-    SURVEYS,
-    SHARES,
-    JOINS,
-    COUNTS,
-    K1,
-    K2,
-    IDLE,
-    LEAVES,
-) = (
+A6, A7, A8, SOLVENT, COMMITS, SHOWS, ENDS, NONBLOCKING = (
     one_outcome,
     all_voted_yes,
     no_cent_is_lost,
@@ -937,6 +919,8 @@ A1_1, A1_2, A2, HIGHEST, M7, STAGES, B10, NEWER, NOTICES, SPREADS, DEFINED, A3_1
     shows_what_is_undecided,
     transactions_end,
     majorities_decide,
+)
+A9, EDITIONS, SURVEYS, SHARES, JOINS, COUNTS, K1, K2, IDLE, LEAVES = (
     one_publication,
     editions_spread,
     surveys_its_share,
@@ -970,27 +954,8 @@ def unloaded(name: str) -> Assertion:
 
 BUILT_IN: tuple[Assertion, ...] = (
     *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, STAGES, B10, NEWER, NOTICES, SPREADS, DEFINED),
-    *(
-        A6,
-        A7,
-        A8,
-        SOLVENT,
-        COMMITS,
-        SHOWS,
-        NONBLOCKING,
-        A9,
-        EDITIONS,
-        SURVEYS,
-        SHARES,
-        JOINS,
-        COUNTS,
-        K1,
-        K2,
-        IDLE,
-        LEAVES,
-        ENDS,
-        RAISES,
-    ),
+    *(A6, A7, A8, SOLVENT, COMMITS, SHOWS, NONBLOCKING),
+    *(A9, EDITIONS, SURVEYS, SHARES, JOINS, COUNTS, K1, K2, IDLE, LEAVES, ENDS, RAISES),
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})
 """All assertions by id, in order: the built-in ones, then those that this process was told to load from files."""
