@@ -142,7 +142,7 @@ class RunContext:
         source, attempt = self.source, self.source.attempt
         if attempt is not None:
             attempt.begin_command()
-        was_in_past, clock_note = self.player.is_in_past, self._clock_note
+        was_in_past, clock = self.player.is_in_past, source.clock
         reply = await source.command(command)
         # the task states may have been reported already, at a frame while the reply was awaited
         changes = "" if attempt is None else attempt.news(again=True)
@@ -154,12 +154,8 @@ class RunContext:
         if changes_run and was_in_past:
             self.player.to_end()
             when = " now, in the present"
-        is_shown = self._clock_note not in ("", clock_note)  # since the command: the reply must not replace it
-        why = f"; {self._clock_note}" if is_shown else ""
-        self.notify(f"{text}{when}{added}{changes and f'; {changes}'}{why}", warn=not is_done or is_shown)
+        # shown already, perhaps: the reply must not replace it
+        why = "" if source.clock is None else source.clock.stopped_since(clock)
+        more = "".join(f"; {each}" for each in (changes, why) if each)
+        self.notify(f"{text}{when}{added}{more}", warn=not is_done or why != "")
         self.redraw()
-
-    @property
-    def _clock_note(self) -> str:
-        """The reason why the time of a simulated run stands still, if it is not the last command; or empty."""
-        return "" if self.source.clock is None else self.source.clock.note

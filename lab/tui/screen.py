@@ -445,8 +445,8 @@ class RunScreen(Screen[None]):
     def _take_clock(self, clock: Clock | None) -> None:
         before, self._clock = self._clock, clock
         self._drawn_frames = -1  # draw the scrub bar and the title too in this frame
-        if clock is not None and clock.note and (before is None or before.note != clock.note):
-            self.context.notify(clock.note, warn=True)
+        if clock is not None and (note := clock.stopped_since(before)):
+            self.context.notify(note, warn=True)
 
     def _offer_actions(self) -> None:
         offered = self.actions()

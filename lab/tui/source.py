@@ -370,11 +370,14 @@ class FeedSource(GrowingSource):
     async def open(cls, path: str, role: Literal["driver", "viewer"]) -> Self:
         """Attach to the host whose feed is on this socket. Raises OSError."""
         reader, writer = await asyncio.open_unix_connection(path, limit=1 << 24)
-        writer.write(to_line(Attach(role)))
-        header = await reader.readline()
-        if not header:
-            raise ConnectionError("the run has just ended, or its number of viewers is at the limit")
-        source = cls(reader, writer, role, header.rstrip(b"\n"))
+        with contextlib.ExitStack() as until_open:
+            until_open.callback(writer.close)
+            writer.write(to_line(Attach(role)))
+            header = await reader.readline()
+            if not header:
+                raise ConnectionError("the run has just ended, or its number of viewers is at the limit")
+            source = cls(reader, writer, role, header.rstrip(b"\n"))
+            until_open.pop_all()
         source.recording = next((Path(info.recording) for info in list_runs()[0] if info.socket == path), None)
         return source
 

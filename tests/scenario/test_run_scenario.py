@@ -98,7 +98,7 @@ def test_a_run_whose_messages_multiply_is_stopped(tmp_path: Path, monkeypatch: p
 @pytest.mark.live
 def test_a_live_run_fails_for_the_same_reason(tmp_path: Path) -> None:
     """The report depends only on the records, not on the world."""
-    failing = written(tmp_path, "when all normal: kill 5\nexpect 3 leads within 1s", 'for = "1600ms"')
+    failing = written(tmp_path, "when all normal: kill 5\nexpect 3 leads within 1s", 'for = "5s"')
     findings = run_live(failing, tmp_path / "run.jsonl").findings
     assert [(each.line, each.expected) for each in findings] == [(8, "expect 3 leads within 1s")]
     assert findings[0].was.startswith("timed out: 3 was ")

@@ -37,6 +37,7 @@ from tests.lectures.lecture_files import make_lecture, write_lecture
 from tests.tui.classroom import QuietTeacher, student
 from tests.tui.seen import Seen
 from tests.tui.test_rehearsal import SECOND_RUN
+from tests.waiting import WAIT_S
 
 QUESTION = VoteQuestion(3, "Who leads now?", ("only 5", "4 and 5"), 2)
 TALLY = VoteTally(3, QUESTION.text, QUESTION.options, (4, 9), False, 2, "only 5", "They wait *longer*.")
@@ -205,6 +206,33 @@ def test_moving_in_time_leaves_the_teacher(tmp_path: Path, folder: Path, shown: 
         await seen.press("ctrl+g")
         await seen.is_at("3/4  Two coordinators")
         await seen.until(lambda: seen.teacher.following == [True, False, True], "it is reported")
+
+    attend(tmp_path, test)
+
+
+def test_a_key_is_not_undone_while_the_screen_comes_after_the_teacher(
+    tmp_path: Path, folder: Path, shown: Presentation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records are read in between, and the student may press a key while they are."""
+    extend = PrefixSource.extend
+
+    async def test(seen: Attended) -> None:
+        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1, plays=True))
+        await seen.is_at("following")
+        begun, released = asyncio.Event(), asyncio.Event()
+
+        async def late(source: PrefixSource, record: int) -> None:
+            begun.set()
+            await released.wait()
+            await extend(source, record)
+
+        monkeypatch.setattr(PrefixSource, "extend", late)
+        await seen.get(at(shown, 1))
+        await asyncio.wait_for(begun.wait(), WAIT_S)
+        await seen.press("home")
+        released.set()
+        await seen.is_at("Ctrl+G follows again")
+        assert seen.player.number == 0
 
     attend(tmp_path, test)
 

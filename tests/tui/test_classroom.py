@@ -1,6 +1,8 @@
 """The list of exercises; attempts begin, end, restart and resume, and progress is saved."""
 
+import asyncio
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,10 @@ import pytest
 from lab.exercises.exercise_reader import find_exercise
 from lab.recording.reader import open_recording
 from lab.recording.records import End
+from lab.tui.apps.classroom_app import ClassroomApp
 from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.screen import RunScreen
+from lab.tui.source import FeedSource
 from tests.tui.classroom import (
     HEAD,
     INSTRUCTIONS,
@@ -21,6 +25,7 @@ from tests.tui.classroom import (
     taught,
 )
 from tests.tui.seen import Seen
+from tests.waiting import WAIT_S
 
 REPAIR = HEAD[: HEAD.index("[[task]]")].replace('"bring about"', '"repair"').replace("level = 1", "level = 3")
 REPAIR += 'repairs = "mended.py"\n\n[[task]]\npoints = 3\nrepair = { promises = ["A1.1"] }\n'
@@ -113,6 +118,56 @@ def test_an_attempt_is_started_saved_and_recorded(tmp_path: Path) -> None:
     assert (lines.header.exercise.student, lines.header.exercise.attempt) == ("anna", 1)
     assert isinstance(lines.record(len(lines) - 1), End)
     lines.close()
+
+
+def test_an_attempt_is_closed_though_the_list_is_left_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clusters may be asked what still runs when the application ends."""
+    closed: list[FeedSource] = []
+    close = FeedSource.close
+
+    def noted(source: FeedSource) -> None:
+        closed.append(source)
+        close(source)
+
+    async def without_end(app: ClassroomApp) -> None:
+        await asyncio.sleep(math.inf)
+
+    async def test(seen: Seen) -> None:
+        source = seen.source
+        monkeypatch.setattr(FeedSource, "close", noted)
+        monkeypatch.setattr(ClassroomApp, "_offer", without_end)
+        await seen.press("q")
+        await _asked(seen, "leave the exercise?")
+        await seen.press("enter")
+        await _in_list(seen)
+        await seen.until(lambda: closed, "its source is closed")
+        assert closed == [source]
+
+    taught(test, tmp_path)
+    assert len(closed) == 1
+
+
+def test_a_feed_without_a_header_is_closed(tmp_path: Path) -> None:
+    """The run has ended, or has viewers enough: the connection is not left open."""
+    ended: list[bytes] = []
+
+    async def opened() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readline()
+            writer.write_eof()
+            ended.append(await reader.read())
+            writer.close()
+
+        async with await asyncio.start_unix_server(serve, tmp_path / "feed"):
+            with pytest.raises(ConnectionError, match="the run has just ended"):
+                await FeedSource.open(str(tmp_path / "feed"), "driver")
+            while not ended:
+                await asyncio.sleep(0)
+
+    asyncio.run(asyncio.wait_for(opened(), WAIT_S))
+    assert ended == [b""]
 
 
 def test_again_replaces_the_attempt_by_a_new_one(tmp_path: Path) -> None:

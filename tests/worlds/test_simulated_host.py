@@ -202,8 +202,24 @@ def test_a_freeze_can_wait_for_a_message(tmp_path: Path) -> None:
         clock = driver.until_clock(lambda clock: clock.frozen)
         assert clock.note.startswith("time is frozen by a command")
         assert [message.kind for message in _steps(run)[-1].sent] == ["NewState"] * 4
+        for asked in ({"waiting": True}, {"enabled_events": True}, {"command": "pause 1"}):
+            assert driver.ask(**asked).ok
+        with hand(run) as other:
+            assert other.until_clock(lambda clock: clock.frozen).note == clock.note, "it is still the reason"
+        assert driver.ask(command="step").changed
+        assert not driver.until_clock(lambda later: later.at_us > clock.at_us).note
+        assert driver.ask(command="resume 1").changed
         assert driver.ask(command="go").changed
         run.settled(5)
+
+
+def test_each_standstill_has_its_reason_once() -> None:
+    """Also if the clocks between two of them were never seen."""
+    running, first = Clock(0, 0, False, 1.0), Clock(100, 0, True, 1.0, "a command")
+    assert (running.stopped_since(None), first.stopped_since(running)) == ("", "a command")
+    assert first.stopped_since(replace(first, factor=2.0)) == ""
+    assert replace(first, at_us=200).stopped_since(first) == "a command"
+    assert replace(first, at_us=200, note="").stopped_since(first) == ""
 
 
 def test_how_it_is_watched_leaves_no_trace(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ has all that was shown, and moves in it without disturbing anybody.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,6 +31,7 @@ from lab.tui.apps.classroom_app import ClassroomApp
 from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.apps.steps import StepScreen, format_steps
 from lab.tui.context import show_dialog
+from lab.tui.player import Player
 from lab.tui.source import PrefixSource
 from lab.tui.widgets.dialogs import ChoiceDialog
 
@@ -69,6 +71,11 @@ class Attendance:
         """Note what the teacher has shown so far."""
         self.reached = max(self.reached, position.reached)
         self.shown = position.shown or self.shown
+
+    def was_left(self, player: Player) -> bool:
+        """Return whether the student has moved the cursor in time since it last followed."""
+        jumps, record = self.expected
+        return player.jumps != jumps and player.number != record
 
     def stop_of(self, step: Step) -> Stop | None:
         """Return where a step stops, or the last record that may be seen before that; None if it shows no run."""
@@ -155,10 +162,9 @@ class AttendingApp(ClassroomApp):
         attendance, screen = self._attendance, self.screen
         if attendance is None or not self.is_following or not isinstance(screen, StepScreen):
             return
-        player, (jumps, record) = screen.context.player, attendance.expected
         if self._turning.locked():
             return
-        if player.jumps != jumps and player.number != record:
+        if attendance.was_left(screen.context.player):
             attendance.follows = False
             self._show_step_text()
         elif attendance.followed != self._position:
@@ -201,9 +207,14 @@ class AttendingApp(ClassroomApp):
             if attendance.source is not None and not isinstance(self._shown, StepScreen):
                 return  # a branch is above it
             before, attendance.followed = attendance.followed, position
+            on_screen, place = self._shown, attendance.place
             attendance.place = position.place
             screen = await self._open_run(attendance)
             if screen is None:
+                return
+            if before is not None and screen is on_screen and attendance.was_left(screen.context.player):
+                attendance.follows, attendance.place = False, place  # meanwhile
+                self._show_step_text()
                 return
             stop = attendance.presentation.stop_of(attendance.step)
             is_new = before is None or before.place != position.place
@@ -283,9 +294,11 @@ class AttendingApp(ClassroomApp):
         if run == attendance.run and before is not None:
             await before.extend(shown)
             return self._shown if isinstance(self._shown, StepScreen) else None
-        source = PrefixSource(Path(attendance.presentation.runs[run].file))
-        source.is_served, source.may_branch = self._is_served, True
-        await source.extend(shown)
+        with ExitStack() as until_open:
+            source = until_open.enter_context(closing(PrefixSource(Path(attendance.presentation.runs[run].file))))
+            source.is_served, source.may_branch = self._is_served, True
+            await source.extend(shown)
+            until_open.pop_all()
         attendance.run, attendance.source = run, source
         self.theme_styles.dark = self.current_theme.dark
         title = attendance.presentation.title
@@ -294,10 +307,10 @@ class AttendingApp(ClassroomApp):
             self._opened.append((source, None))
             await self.push_screen(screen)
         else:
-            await self.deactivate_run()
-            self._opened[-1] = source, None
-            await self.switch_screen(screen)
-            before.close()
+            with closing(before):
+                self._opened[-1] = source, None
+                await self.deactivate_run()
+                await self.switch_screen(screen)
         return screen
 
     def _close(self) -> None:

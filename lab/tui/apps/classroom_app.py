@@ -187,21 +187,20 @@ class ClassroomApp(RunsApp):
         if before is None:
             await self.push_screen(screen)
         else:
-            await self.deactivate_run()
-            await self.switch_screen(screen)
-            before.close()
+            with contextlib.closing(before):
+                await self.deactivate_run()
+                await self.switch_screen(screen)
 
     async def _to_list(self, ends: bool) -> None:
         if ends:
             await self._end_run()
-        source, self._source = self._source, None
         await self.deactivate_run()
         await self.pop_screen()
+        source, self._source = self._source, None
+        if source is not None:
+            source.close()
         await self._offer()
-        if source is None:
-            return
-        source.close()
-        if ends and (attempt := source.attempt) is not None:
+        if ends and source is not None and (attempt := source.attempt) is not None:
             points = format_points(attempt.exercise, attempt.last.points)
             self._list.show_result(attempt.exercise, f"attempt {attempt.number} has ended: {points}")
 

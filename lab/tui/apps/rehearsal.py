@@ -5,6 +5,7 @@ of the step is asked; then comes the next step. A step without a run shows its t
 """
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -186,9 +187,9 @@ class RehearsalApp(RunsApp):
         if before is None:
             await self.push_screen(screen)
         else:
-            await self.deactivate_run()
-            await self.switch_screen(screen)
-            before.close()
+            with closing(before):
+                await self.deactivate_run()
+                await self.switch_screen(screen)
 
     def _show_text(self) -> None:
         screen, step = self.screen, self.step

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
@@ -151,15 +152,17 @@ class RunsApp(TerminalApp[None]):
             message.context.notify(f"no branch: {error}", warn=True)
             return
         self._is_branching = True
-        try:
-            ready = await asyncio.to_thread(host.ready)
-            source = await FeedSource.open(ready.socket, "driver")
-        except (HostFailedError, OSError) as error:
-            _end(host)
-            message.context.notify(f"no branch: {error}", warn=True)
-            return
-        finally:
-            self._is_branching = False
+        with ExitStack() as until_open:
+            until_open.callback(_end, host)
+            try:
+                ready = await asyncio.to_thread(host.ready)
+                source = await FeedSource.open(ready.socket, "driver")
+            except (HostFailedError, OSError) as error:
+                message.context.notify(f"no branch: {error}", warn=True)
+                return
+            finally:
+                self._is_branching = False
+            until_open.pop_all()
         self.recorded.append(recording)
         await self.show_branch(message, source, host)
 

@@ -158,7 +158,7 @@ class TerminalApp(App[R]):
 
     def _handle_exception(self, error: Exception) -> None:
         """Ignore missing widgets during exit: a dialog opened then is never composed."""
-        if not (self._exit and isinstance(error, NoMatches)):
+        if not (isinstance(error, NoMatches) and (self._exit or not self.is_running)):
             super()._handle_exception(error)
 
     def _on_continue(self, take_terminal: Callable[[int, None], object]) -> None:

@@ -67,7 +67,6 @@ class SimulatedHost(Host):
         if request.enabled_events:
             return Reply(request.id, True, False, "", tuple(self.world.enabled_events()))
         self._catch_up()
-        self._note = ""
         reply = super().handle_request(request)
         self._apply_time_requests()
         return reply
@@ -147,7 +146,7 @@ class SimulatedHost(Host):
             if not changed:
                 return False, f"{text} already, nothing changed"
             return True, text + (", once time is running" if self._frozen else "")
-        changed, self._frozen = self._frozen, False
+        changed, self._frozen, self._note = self._frozen, False, ""
         self._most_size = self.writer.size + (_MEGABYTES << 20)
         if changed:
             self._restart_clock()
@@ -155,7 +154,7 @@ class SimulatedHost(Host):
 
     def _step(self, count: int) -> tuple[bool, str]:
         simulation = self.world
-        self._frozen = True
+        self._frozen, self._note = True, ""
         text, made = "", 0
         while made < count:
             due_us = simulation.next_us()
