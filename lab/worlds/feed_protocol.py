@@ -114,6 +114,6 @@ class Clock(Struct, frozen=True, tag="clock", tag_field="record"):
     note: str = ""
 
     def stopped_since(self, before: "Clock | None") -> str:
-        """Return why time has been frozen since that earlier clock; empty if it has not, or a client asked for it."""
+        """Return why time has been frozen since the earlier clock; empty if it has not, or a client asked."""
         is_new = before is None or (before.at_us, before.note) != (self.at_us, self.note)
         return self.note if is_new else ""

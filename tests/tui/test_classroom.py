@@ -151,23 +151,22 @@ def test_an_attempt_is_closed_though_the_list_is_left_at_once(
 
 def test_a_feed_without_a_header_is_closed(tmp_path: Path) -> None:
     """The run has ended, or has viewers enough: the connection is not left open."""
-    ended: list[bytes] = []
 
-    async def opened() -> None:
+    async def opened() -> bytes:
+        rest: asyncio.Queue[bytes] = asyncio.Queue()
+
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.readline()
             writer.write_eof()
-            ended.append(await reader.read())
+            await rest.put(await reader.read())
             writer.close()
 
         async with await asyncio.start_unix_server(serve, tmp_path / "feed"):
             with pytest.raises(ConnectionError, match="the run has just ended"):
                 await FeedSource.open(str(tmp_path / "feed"), "driver")
-            while not ended:
-                await asyncio.sleep(0)
+            return await rest.get()
 
-    asyncio.run(asyncio.wait_for(opened(), WAIT_S))
-    assert ended == [b""]
+    assert asyncio.run(asyncio.wait_for(opened(), WAIT_S)) == b""
 
 
 def test_again_replaces_the_attempt_by_a_new_one(tmp_path: Path) -> None:
