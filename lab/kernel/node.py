@@ -9,7 +9,6 @@ procedures whose ``until`` condition holds, in the order in which they began.
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
@@ -582,8 +581,10 @@ class Node(SteppedNode, Port):
         self._current = None
         while self._running:
             _, running = self._running.popitem()
-            with suppress(Exception, SystemExit):  # the first error is the one to report
+            try:  # noqa: SIM105 - a watchdog may raise in what is not of the kernel, so also in ``suppress``
                 running.coroutine.close()
+            except (Exception, SystemExit):
+                pass  # the first error is the one to report
         self._planned = self._announced = None
         drawn = () if self._draws is None else self._draws.end()
         return Step(self.now_us, self.id, self._incarnation, cause, failed=format_traceback(error), draws=drawn)

@@ -64,7 +64,9 @@ def _under_way(frame: FrameType | None) -> tuple[FrameType | None, str]:
     while frame is not None and frame.f_code is not Node.step.__code__:
         if not _is_of(frame, "lab.kernel"):
             culprit = frame.f_code.co_name
-        interruptible &= frame.f_code is not format_traceback.__code__  # the step has failed already
+        # the step has failed already, but code of the protocol may go on while its procedures are closed
+        interruptible &= frame.f_code is not format_traceback.__code__
+        interruptible &= frame.f_code is not Node._fail.__code__ or culprit != ""
         frame = frame.f_back
     return frame, culprit if interruptible and frame is not None else ""
 

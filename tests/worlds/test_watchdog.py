@@ -2,8 +2,9 @@
 
 import re
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 import pytest
@@ -13,11 +14,12 @@ from lab.kernel import Node, Payload, Protocol, Started, Step, Timing, on, proce
 from lab.properties.assertions import RAISES
 from lab.worlds.campaign.campaign import run_campaign
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.watchdog import watch_steps
+from lab.worlds.watchdog import _CHECKS, _Watchdog, watch_steps
 from tests.campaign.stubborn import Hangs
 from tests.campaign.test_workers import FOLDER, campaign
 from tests.harness import Solo, simulated_header
 
+TraceFunction = Callable[[FrameType, str, object], "TraceFunction"]
 ERROR = "did not return within 0.1 s of computing"
 """A fifth of the real limit, which ``tests/cli/test_endless_step.py`` tests."""
 
@@ -72,6 +74,47 @@ def test_a_handler_that_never_returns() -> None:
     assert [line.partition(":")[0] for line in lines] in (["test_watchdog.py"], ["test_watchdog.py"] * 2)
     assert " in go: " in lines[0]
     assert solo.node.halted
+
+
+class Fails(Protocol):
+    """Waits in a procedure, and fails in a handler."""
+
+    def started(self) -> None:
+        self.begin(self.later)
+
+    @on(Go)
+    def go(self, sender: int, message: Go) -> None:
+        raise ValueError("failed")
+
+    @procedure
+    async def later(self) -> None:
+        await self.sleep(5)
+
+
+def test_a_step_that_fails_is_not_interrupted() -> None:
+    """Wherever the limit is exceeded while the kernel closes procedures, the error is that of the protocol."""
+    solo, watchdog, lines = Solo(Fails), _Watchdog(), 0
+    solo.start()
+
+    def late(frame: FrameType, event: str, argument: object) -> TraceFunction:
+        nonlocal lines
+        around: FrameType | None = frame
+        while around is not None and around.f_code is not Node._fail.__code__:
+            around = around.f_back
+        if around is not None:
+            lines += 1
+            for _ in range(_CHECKS + 1):
+                watchdog.check(signal.SIGVTALRM, frame)
+        return late
+
+    before = sys.gettrace()
+    sys.settrace(late)
+    try:
+        step = solo.hear(1, Go())
+    finally:
+        sys.settrace(before)
+    assert step.failed.endswith("ValueError: failed")
+    assert lines > _CHECKS
 
 
 def test_a_procedure_that_never_waits_again() -> None:
