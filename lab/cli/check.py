@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from lab.cli.campaign_file import is_own, words_of
 from lab.cli.campaign_report import CheckDocument, KeptFinding, document_of, print_totals
-from lab.cli.check_options import DEFAULT_FAULTS, DEFAULT_NODES, PLANNING, CheckOptions
+from lab.cli.check_options import DEFAULT_NODES, PLANNING, SYSTEMATIC_NODES, CheckOptions, wanted_faults
 from lab.cli.check_programs import check_program, require_no_program
 from lab.cli.check_session import CheckSession, campaign_file
 from lab.cli.options import (
@@ -33,8 +33,7 @@ from lab.worlds.campaign.corpus import load_corpus, save_corpus
 from lab.worlds.campaign.finding import shrink_finding, write_finding
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.rerun import format_rerun
-from lab.worlds.campaign.schedule import Schedule, draw, fault_kinds, plan_of
-from lab.worlds.campaign.systematic import SYSTEMATIC
+from lab.worlds.campaign.schedule import Schedule, draw, plan_of
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.roles import roles_of
@@ -43,7 +42,6 @@ from lab.worlds.loading.targets import absolute_target, load_protocol, split_san
 
 _MOST_NODES = 100
 _DEFAULT_RUNS = "1000"
-_SYSTEMATIC_NODES, _SYSTEMATIC_FAULTS = "3", "kill"
 _REPEATED = 2
 """The number of first runs of a user's own protocol that are executed twice."""
 
@@ -213,19 +211,13 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
     systematic = _systematic(options)
     runs = options.runs or (_DEFAULT_RUNS if options.minutes is None and not systematic else "0")
     timing = timing_of(options.t)
-    default_faults = options.faults == DEFAULT_FAULTS
-    faults = fault_kinds(_SYSTEMATIC_FAULTS if systematic and default_faults else options.faults)
-    if systematic and not set(faults) <= set(SYSTEMATIC):
-        raise UsageError(
-            f"--faults {options.faults}: --systematic tries {', '.join(SYSTEMATIC)}; the other kinds have no "
-            "point at which they strike"
-        )
+    faults = wanted_faults(options.faults, systematic)
     workload = () if options.workload is None else (options.workload,)
     promised = (*protocol.promises, *workload, RAISES.id)
     if options.find is not None and options.find not in promised:
         raise UsageError(f"--find {options.find}: the assertions of {protocol.name} are {', '.join(promised)}")
     wanted = wanted_outside(options.workload, options.clients, options.rate, options.service, options.sandbox)
-    nodes = options.nodes or (_SYSTEMATIC_NODES if systematic else DEFAULT_NODES)
+    nodes = options.nodes or (SYSTEMATIC_NODES if systematic else DEFAULT_NODES)
     least, most = node_range(nodes, _MOST_NODES)
     runs_wanted, parts = (
         whole_number("--runs", runs, 0),

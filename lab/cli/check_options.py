@@ -21,9 +21,20 @@ from lab.cli.options import (
     Workers,
     Workload,
 )
-from lab.worlds.campaign.schedule import STRONGEST
+from lab.cli.terminal import UsageError
+from lab.worlds.campaign.schedule import STRONGEST, fault_kinds
+from lab.worlds.campaign.systematic import SYSTEMATIC
 
 DEFAULT_NODES, DEFAULT_FAULTS = "3-7", ",".join(STRONGEST)
+SYSTEMATIC_NODES, _SYSTEMATIC_FAULTS = "3", "kill"
+Systematic = Annotated[
+    str | None,
+    Option(
+        metavar="NUMBER",
+        help="Instead of drawing faults, try up to this many events at every point of a run: faults, and the "
+        "returns from them. Kinds for --faults: kill, pause, partition; kill unless given.",
+    ),
+]
 LEAST_SHRINKING_S = 60.0
 """A finding is shrunk for so long even if the time of the campaign is over."""
 
@@ -76,14 +87,7 @@ class CheckOptions(Struct, frozen=True):
         ),
     ] = None
     faults: Faults = DEFAULT_FAULTS
-    systematic: Annotated[
-        str | None,
-        Option(
-            metavar="NUMBER",
-            help="Instead of drawing faults, try up to this many events at every point of a run: faults, and "
-            "the returns from them. Kinds for --faults: kill, pause, partition; kill unless given.",
-        ),
-    ] = None
+    systematic: Systematic = None
     find: Annotated[
         str | None,
         Option(metavar="ASSERTION", help="Count as findings all violations of this assertion, and no others."),
@@ -158,3 +162,16 @@ PLANNING = (
     *("blind", "parts", "workload", "clients", "rate", "service", "program", "lens", "for_", "repetitions"),
 )
 """The options that say what is to be run, which a campaign that is resumed has."""
+
+
+def wanted_faults(faults: str, systematic: int) -> tuple[str, ...]:
+    """Return the kinds of faults of a campaign: drawn, or tried at every point. Raises UsageError."""
+    if not systematic:
+        return fault_kinds(faults)
+    kinds = fault_kinds(_SYSTEMATIC_FAULTS if faults == DEFAULT_FAULTS else faults)
+    if not set(kinds) <= set(SYSTEMATIC):
+        raise UsageError(
+            f"--faults {faults}: --systematic tries {', '.join(SYSTEMATIC)}; the other kinds have no "
+            "point at which they strike"
+        )
+    return kinds

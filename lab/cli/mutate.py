@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 from typer import Option
 
+from lab.cli.check_options import DEFAULT_FAULTS, DEFAULT_NODES, SYSTEMATIC_NODES, Systematic, wanted_faults
 from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
     Clients,
@@ -50,7 +51,7 @@ from lab.output import print_line
 from lab.text import sanitize
 from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign
-from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
+from lab.worlds.campaign.schedule import plan_of
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.explored.states import Timeouts
 from lab.worlds.interruption import interrupted_between_steps
@@ -71,7 +72,7 @@ from lab.worlds.mutation.mutation_campaign import (
 from lab.worlds.mutation.mutation_rules import RULES
 from lab.worlds.mutation.scoring import Killer, MutationScore, RuleScore
 
-_MOST_NODES = 100
+_MOST_NODES, _DEFAULT_RUNS = 100, "250"
 _RULE_IDS = tuple(rule.id for rule in RULES)
 
 
@@ -80,15 +81,26 @@ class MutateOptions(Struct, frozen=True):
 
     protocol: Target
     runs: Annotated[
-        str, Option(metavar="NUMBER", help="Run each mutant up to this many times, until the first failure.")
-    ] = "250"
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Run each mutant up to this many times, until the first failure.  "
+            r"\[default: 250; with --systematic all]",
+        ),
+    ] = None
     seed: Annotated[str, Option(metavar="NUMBER", help="Seed of the first run; each run uses the next seed.")] = (
         "1"
     )
     nodes: Annotated[
-        str, Option(metavar="NUMBER", help="Number of nodes: 5, or a range, from which each run draws one: 3-7.")
-    ] = "3-7"
-    faults: Faults = ",".join(STRONGEST)
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Number of nodes: 5, or a range, from which each run draws one: 3-7.  "
+            r"\[default: 3-7; with --systematic 3]",
+        ),
+    ] = None
+    faults: Faults = DEFAULT_FAULTS
+    systematic: Systematic = None
     properties: OwnProperties = None
     only: Annotated[
         str | None,
@@ -132,6 +144,7 @@ class MutateOptions(Struct, frozen=True):
     lab mutate bully --list --only timeout,guard\n
     lab mutate bully --show 12\n
     lab mutate bully --numbers 12,47 --runs 2000\n
+    lab mutate 3pc --files three_phase.py --systematic 2\n
     lab mutate my_election.py:MyElection --properties my_properties.py --faults kill,partition\n
     lab mutate my_election.py --runs 100 --at-least 80"""
 )
@@ -150,6 +163,9 @@ def mutate(options: MutateOptions) -> int:
     (2 and 3 nodes, a kill and a restart), if that takes no more than 20,000 states: if they reach the same states,
     the mutant is equivalent within that exploration. More is not shown. How the runs of a survivor differ from
     those of the original is printed, too: in their messages, in their records, or not at all.
+
+    With --systematic 2, the runs are those of lab check --systematic 2 on the original: a node is killed, or comes
+    back, at every point of a run, and then at every point of each of these.
 
     What the parameters choose, and what they rule out, is not mutated.
 
@@ -236,10 +252,14 @@ class MutantsDocument(Document, frozen=True):
 
 
 class MutateDocument(Document, frozen=True):
-    """Mutants and their outcomes. ``score_percent`` is None if all are equivalent or invalid."""
+    """Mutants and their outcomes. ``score_percent`` is None if all are equivalent or invalid.
+
+    ``systematic`` is the bound on the events of a run, 0 if faults are drawn.
+    """
 
     protocol: str
     runs: int
+    systematic: int
     seed: int
     nodes: tuple[int, int]
     faults: tuple[str, ...]
@@ -272,18 +292,21 @@ class _Session:
     def _campaign(self) -> Campaign:
         options = self.options
         timing = timing_of(options.t)
-        least, most = node_range(options.nodes, _MOST_NODES)
+        bound = 0 if options.systematic is None else whole_number("--systematic", options.systematic, 1)
+        least, most = node_range(options.nodes or (SYSTEMATIC_NODES if bound else DEFAULT_NODES), _MOST_NODES)
+        runs = 0 if bound and options.runs is None else whole_number("--runs", options.runs or _DEFAULT_RUNS, 1)
         wanted = wanted_outside(options.workload, options.clients, options.rate, options.service)
         base = base_header(self.protocol, most, timing, self.parameters)
         roles = roles_of(wanted, self.protocol, base.nodes, timing, None)
-        plan = plan_of(self.protocol, (least, most), fault_kinds(options.faults), timing)
+        plan = plan_of(self.protocol, (least, most), wanted_faults(options.faults, bound), timing)
         return Campaign(
             absolute_target(self.target),
             structs.replace(base, roles=roles),
             plan.with_outside(roles, wanted.clients),
             SearchGoal(),
             whole_number("--seed", options.seed, 0),
-            whole_number("--runs", options.runs, 1),
+            runs,
+            systematic=bound,
         )
 
     def _chosen_mutants(self, source: ProtocolSource) -> list[Mutant]:
@@ -341,6 +364,11 @@ class _Session:
                 progress(len(self.score.tested), f"{total.killed:,} killed, {total.survived:,} survived")
 
     @property
+    def most_runs(self) -> int:
+        """How often each mutant is run at most; of a systematic campaign, as far as its runs are known."""
+        return self.runs.campaign.runs or len(self.runs.schedules)
+
+    @property
     def is_good_enough(self) -> bool:
         """Return whether the mutants were noticed as far as the options ask; without any mutant, nothing was."""
         percent = self.score.percent
@@ -396,10 +424,10 @@ class _Session:
         so_far = f"; stopped after {tested:,} of them" if interrupted else ""
         made = format_count(len(self.runs.mutants), "mutant")
         print_wrapped(f"{self.protocol.name}: {made} of {', '.join(per_file)}{so_far}")
-        print_wrapped(
-            f"  each in at most {format_count(campaign.runs, 'run')} from seed {campaign.seed} on, with {nodes}, "
-            f"faults: {', '.join(campaign.plan.faults)}"
-        )
+        events = f"with up to {format_count(campaign.systematic, 'event')} at every point"
+        drawn = events if campaign.systematic else f"from seed {campaign.seed} on"
+        runs, faults = format_count(self.most_runs, "run"), ", ".join(campaign.plan.faults)
+        print_wrapped(f"  each in at most {runs} {drawn}, with {nodes}, faults: {faults}")
         judged = self.runs.count_judged()
         unjudged = [name for name, runs in judged.items() if not runs]
         if unjudged:
@@ -494,7 +522,8 @@ class _Session:
         percent = score.percent
         return MutateDocument(
             protocol=self.protocol.name,
-            runs=campaign.runs,
+            runs=self.most_runs,
+            systematic=campaign.systematic,
             seed=campaign.seed,
             nodes=campaign.plan.nodes,
             faults=tuple(campaign.plan.faults),

@@ -124,9 +124,25 @@ def test_a_built_in_protocol_with_properties(lab: Lab) -> None:
     assert re.search(r"^ versions_grow +1 +\d", done.out, re.MULTILINE)
 
 
+def test_systematic_crashes(lab: Lab) -> None:
+    """The runs are those of ``lab check --systematic``, as many as there are; with no seed to speak of."""
+    words = ("--systematic", "1", "--faults", "kill", "--nodes", "2", "--workers", "1")
+    checked = json.loads(lab("check", "2pc", *words, "--json").out)
+    chosen = ("--files", "two_phase.py", "--only", "comparison", "--no-explore")
+    done = lab("mutate", "2pc", *words, *chosen, "--json")
+    mutated = json.loads(done.out)
+    assert (mutated["systematic"], mutated["runs"]) == (1, checked["runs"])
+    assert mutated["total"]["killed"] > mutated["total"]["made"] / 2
+    assert all(each["runs"] <= checked["runs"] for each in mutated["mutants"])
+    first = lab("mutate", "2pc", *words, *chosen, "--runs", "3")
+    assert "each in at most 3 runs with up to 1 event at every point, with 2 nodes, faults: kill" in first.out
+
+
 @pytest.mark.parametrize(
     ("words", "output"),
     [
+        (("--systematic", "0"), "--systematic 0: write a whole number, 1 or more"),
+        (("--systematic", "1", "--faults", "loss"), "--faults loss: --systematic tries kill, pause, partition; .*"),
         (("--runs", "0"), "--runs 0: write a whole number, 1 or more"),
         (("--only", "guards"), r"--only guards: write comparison, .* or unsafe; did you mean guard?"),
         (("--files", "bank.py"), "--files bank.py: write bully.py or timeout_election.py"),

@@ -211,13 +211,13 @@ class MutationCampaign:
     def run_original(self, workers: int) -> Generator[int, None, None]:
         """Run the original: for schedules in which a fault strikes where few have, then again, to trace lines.
 
-        Yield the number of runs so far, which ends with twice that of the campaign. Raises OriginalFailsError;
+        Yield the number of runs so far, which ends with twice that of the schedules. Raises OriginalFailsError;
         NotDeterministicError, for which the first runs of a user's own protocol are executed again; RunawayError;
         WorkerDiedError.
         """
         campaign = self.campaign
         if not self.source.layers[-1].is_built_in:
-            seeds = range(campaign.seed, campaign.seed + min(campaign.runs, _REPEATED))
+            seeds = range(campaign.seed, campaign.seed + min(campaign.runs or _REPEATED, _REPEATED))
             require_repeatable(campaign.target, campaign.base, [draw(campaign.plan, seed) for seed in seeds])
         with closing(run_campaign(campaign, workers)) as outcomes:
             for outcome in outcomes:
@@ -227,13 +227,13 @@ class MutationCampaign:
                 self.schedules.append(outcome.schedule)
                 self._judged_runs.update(outcome.judged.keys())
                 yield len(self.schedules)
-        chunks = (self.schedules[place : place + _CHUNK] for place in range(0, campaign.runs, _CHUNK))
+        chunks = (self.schedules[place : place + _CHUNK] for place in range(0, len(self.schedules), _CHUNK))
         with closing(map_chunks(partial(_trace_runs, campaign, self._files), chunks, workers)) as runs:
             for run in runs:
                 if run.failure:
                     raise OriginalFailsError(run.failure)
                 self.original.append(run)
-                yield campaign.runs + len(self.original)
+                yield len(self.schedules) + len(self.original)
         with closing(
             map_chunks(partial(_measure_calm, campaign), ([each] for each in self.calm), workers)
         ) as costs:
@@ -365,10 +365,10 @@ def _run_mutant(job: MutationJob, task: MutantTask) -> MutantOutcome:
             difference = difference.added(job.behaviours[place], found)
     if owed:
         text = f"judged in no run: {', '.join(sorted(owed))}"
-        return MutantOutcome(task.number, "killed", NOT_JUDGED, text, job.campaign.runs)
+        return MutantOutcome(task.number, "killed", NOT_JUDGED, text, len(job.schedules))
     excess = _run_calmly(job, mutant)
     if excess is not None:
-        return MutantOutcome(task.number, "killed", *excess, job.campaign.runs)
+        return MutantOutcome(task.number, "killed", *excess, len(job.schedules))
     return _explored(job, task, mutant, difference)
 
 
