@@ -46,8 +46,8 @@ OPTIONS = {
     "campaign merge": "--out --json",
     "campaign table": "--to --out --force",
     "mutate": (
-        "--runs --seed --nodes --faults --systematic --properties --only --files --numbers --list --show --explore "
-        "--at-least --workers --t --set --json --workload --clients --rate --service"
+        "--runs --seed --nodes --faults --systematic --properties --only --files --numbers --list --show "
+        "--explore --at-least --workers --t --set --json --workload --clients --rate --service"
     ),
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --record --resume --parts --part "
     "--output --table --json",

@@ -142,7 +142,7 @@ def test_systematic_crashes(lab: Lab) -> None:
     ("words", "output"),
     [
         (("--systematic", "0"), "--systematic 0: write a whole number, 1 or more"),
-        (("--systematic", "1", "--faults", "loss"), "--faults loss: --systematic tries kill, pause, partition; .*"),
+        (("--systematic", "1", "--faults", "loss"), "--faults loss: --systematic tries kill, pause, .*"),
         (("--runs", "0"), "--runs 0: write a whole number, 1 or more"),
         (("--only", "guards"), r"--only guards: write comparison, .* or unsafe; did you mean guard?"),
         (("--files", "bank.py"), "--files bank.py: write bully.py or timeout_election.py"),
