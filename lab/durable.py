@@ -5,12 +5,12 @@ After a crash, a file has its old or its new contents.
 
 import fcntl
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["exclusive_lock", "owner_only", "write_durably"]
+__all__ = ["exclusive_lock", "owner_only", "temporary_name", "write_durably"]
 
 
 def owner_only(path: str, flags: int) -> int:
@@ -18,17 +18,22 @@ def owner_only(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+def temporary_name(path: Path) -> Path:
+    """Return a name for a file that will replace this one: known before it exists, so that it can be removed."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+
+
 def write_durably(path: Path, data: bytes) -> None:
-    """Replace the file atomically, readable by its owner only. After an OSError the old file is unchanged."""
-    file, hidden = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    """Replace the file atomically, readable by its owner only. After any exception the old file is unchanged."""
+    hidden = temporary_name(path)
     try:
-        with os.fdopen(file, "wb") as writing:
+        with open(hidden, "xb", opener=owner_only) as writing:
             writing.write(data)
             writing.flush()
-            os.fsync(file)
+            os.fsync(writing.fileno())
         os.rename(hidden, path)
-    except OSError:
-        os.unlink(hidden)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
         raise
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -5,12 +5,12 @@ Records keep their numbers, and keyframes their places, so branches and bookmark
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from lab.durable import temporary_name
 from lab.recording.reader import NotARecordingError, RecordStore
 from lab.recording.records import FORMAT
 from lab.recording.writer import Writer, open_exclusive
@@ -32,15 +32,14 @@ def convert_recording(store: RecordStore, path: Path, progress: Callable[[int], 
         )
     if path.exists():
         os.close(open_exclusive(path))  # it may be written by a run
-    file, hidden = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    hidden = temporary_name(path)
     try:
-        os.close(file)
-        writer = Writer(Path(hidden), replace(header, format=FORMAT))
+        writer = Writer(hidden, replace(header, format=FORMAT))
         with contextlib.closing(writer):
             writer.convert(store, len(store) - 1, progress)
         for number, why in store.damage.items():
             raise NotARecordingError(f"line {number + 1} cannot be read ({why}): mend or remove it first")
         os.rename(hidden, path)
     except BaseException:
-        os.unlink(hidden)
+        hidden.unlink(missing_ok=True)
         raise
