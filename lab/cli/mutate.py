@@ -365,7 +365,7 @@ class _Session:
 
     @property
     def most_runs(self) -> int:
-        """How often each mutant is run at most; of a systematic campaign, as far as its runs are known."""
+        """Return how often each mutant is run at most; of a systematic campaign, as far as its runs are known."""
         return self.runs.campaign.runs or len(self.runs.schedules)
 
     @property

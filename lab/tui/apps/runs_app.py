@@ -151,20 +151,26 @@ class RunsApp(TerminalApp[None]):
         except (OSError, TargetError) as error:
             message.context.notify(f"no branch: {error}", warn=True)
             return
-        self._is_branching = True
         with ExitStack() as until_open:
             until_open.callback(_end, host)
-            try:
-                ready = await asyncio.to_thread(host.ready)
-                source = await FeedSource.open(ready.socket, "driver")
-            except (HostFailedError, OSError) as error:
-                message.context.notify(f"no branch: {error}", warn=True)
+            source = await self.open_branch(message, host.ready)
+            if source is None:
                 return
-            finally:
-                self._is_branching = False
             until_open.pop_all()
         self.recorded.append(recording)
         await self.show_branch(message, source, host)
+
+    async def open_branch(self, message: BranchRequested, start: Callable[[], HostReady]) -> FeedSource | None:
+        """Attach to the branch that ``start`` begins, which blocks until it serves; say so if there is none."""
+        self._is_branching = True
+        try:
+            ready = await asyncio.to_thread(start)
+            return await FeedSource.open(ready.socket, "driver")
+        except (HostFailedError, OSError) as error:
+            message.context.notify(f"no branch: {error}", warn=True)
+            return None
+        finally:
+            self._is_branching = False
 
     async def show_branch(self, message: BranchRequested, source: Source, host: HostProcess | None) -> None:
         """Show a branch that has begun, on top of its parent."""

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from rich.text import Text
@@ -292,16 +293,10 @@ class StudentApp(AttendingApp):
         if attendance is None or message.context.source is not attendance.source:
             await super()._branch(message)
             return
-        self._is_branching = True
-        try:
-            asked = attendance.folder, attendance.run, message.record
-            ready = await asyncio.to_thread(self._teacher.start_branch, *asked)
-            source = await FeedSource.open(ready.socket, "driver")
-        except (HostFailedError, OSError) as error:
-            message.context.notify(f"no branch: {error}", warn=True)
+        asked = attendance.folder, attendance.run, message.record
+        source = await self.open_branch(message, partial(self._teacher.start_branch, *asked))
+        if source is None:
             return
-        finally:
-            self._is_branching = False
         source.is_served = True
         self._branched = source
         await self.show_branch(message, source, None)
