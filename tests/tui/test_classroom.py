@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 
 import pytest
+from textual.css.query import NoMatches
+from textual.worker import WorkerFailed
 
 from lab.exercises.exercise_reader import find_exercise
 from lab.recording.reader import open_recording
@@ -147,6 +149,23 @@ def test_an_attempt_is_closed_though_the_list_is_left_at_once(
 
     taught(test, tmp_path)
     assert len(closed) == 1
+
+
+def test_a_widget_that_is_gone_when_a_worker_ends_is_no_failure(tmp_path: Path) -> None:
+    """As the application has ended; any other failure of a worker is one, and is raised."""
+    app = ClassroomApp(student(tmp_path), LastingClusters(), [], is_served=False)
+    app._handle_exception(WorkerFailed(NoMatches("no list")))
+    assert app._exception is None
+    with pytest.raises(WorkerFailed, match="broken"):
+        classroom(_with_a_broken_worker, student(tmp_path), [made(tmp_path)])
+
+
+async def _with_a_broken_worker(seen: Seen) -> None:
+    async def broken() -> None:
+        raise ValueError("broken")
+
+    seen.app.run_worker(broken())
+    await seen.pilot.pause()
 
 
 def test_a_feed_without_a_header_is_closed(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from textual.errors import NoWidget
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.theme import Theme
 from textual.widget import Widget
+from textual.worker import WorkerFailed
 
 from lab.glyphs import draws_unicode
 from lab.palette import Palette
@@ -157,8 +158,9 @@ class TerminalApp(App[R]):
         self.exit(return_code=128 + signal.SIGINT)
 
     def _handle_exception(self, error: Exception) -> None:
-        """Ignore missing widgets during exit: a dialog opened then is never composed."""
-        if not (isinstance(error, NoMatches) and (self._exit or not self.is_running)):
+        """Ignore missing widgets during exit, in workers too: a dialog opened then is never composed."""
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if not (isinstance(cause, NoMatches) and (self._exit or not self.is_running)):
             super()._handle_exception(error)
 
     def _on_continue(self, take_terminal: Callable[[int, None], object]) -> None:
