@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,13 @@ def _logged_in(terminal: Terminal) -> TerminalScreen:
     return screen
 
 
+@contextmanager
+def _student(server: Server, key: Path) -> Iterator[TerminalScreen]:
+    """Log a student in: who comes later than a lecture is shown it at once."""
+    with Client(server, key).terminal() as terminal:
+        yield _logged_in(terminal)
+
+
 def _end(lecture: TerminalScreen, choice: str) -> None:
     lecture.type("q")
     lecture.sees("leave the lecture?")
@@ -46,8 +54,8 @@ def _end(lecture: TerminalScreen, choice: str) -> None:
 
 def test_the_class_is_where_the_teacher_is(server: Server, school: School, teacher: Teacher, file: str) -> None:
     """Each stop, from whichever step; who logs in late sees the present one. The notes are the teacher's alone."""
-    with Client(server, school.anna).terminal() as one, teacher("lecture", file) as giving:
-        anna, lecture = _logged_in(one), TerminalScreen(giving)
+    with _student(server, school.anna) as anna, teacher("lecture", file) as giving:
+        lecture = TerminalScreen(giving)
         lecture.sees("1/3  Only a text", "0 of 1 student follow")
         anna.sees("your teacher shows A pause")
         anna.type(_CTRL_G)
@@ -73,7 +81,7 @@ def test_the_class_is_where_the_teacher_is(server: Server, school: School, teach
                 student.sees("2/3  The coordinator is paused", "Nobody has noticed")
             _end(lecture, "2")
             anna.sees("the lecture is over")
-        assert b"A minute, at most." not in one.output + other.output
+        assert b"A minute, at most." not in anna.terminal.output + other.output
     assert server.logged("lecture", "over")
 
 
@@ -114,8 +122,8 @@ def test_a_student_looks_around_and_follows_again(
     server: Server, school: School, teacher: Teacher, file: str
 ) -> None:
     """In what was shown, no further, without moving anybody; a key leads back."""
-    with Client(server, school.anna).terminal() as one, teacher("lecture", file) as giving:
-        anna, lecture = _logged_in(one), TerminalScreen(giving)
+    with _student(server, school.anna) as anna, teacher("lecture", file) as giving:
+        lecture = TerminalScreen(giving)
         anna.sees("your teacher shows A pause")
         anna.type(_CTRL_G)
         anna.sees("1/3")
@@ -273,8 +281,8 @@ def test_a_lecture_is_read_afterwards(own_server: Server, school: School, tmp_pa
 
 def test_a_student_branches_off_a_lecture(server: Server, school: School, teacher: Teacher, file: str) -> None:
     """A cluster of their own from where the lecture stands; q goes back to it, and ends the cluster."""
-    with Client(server, school.anna).terminal() as one, teacher("lecture", file) as giving:
-        anna, lecture = _logged_in(one), TerminalScreen(giving)
+    with _student(server, school.anna) as anna, teacher("lecture", file) as giving:
+        lecture = TerminalScreen(giving)
         anna.sees("your teacher shows A pause")
         anna.type(_CTRL_G)
         anna.sees("1/3")
