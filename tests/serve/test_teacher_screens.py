@@ -134,28 +134,29 @@ def test_a_lecture_is_shown_to_the_class(server: Server, school: School, teacher
 
     Each has a cursor in time of their own.
     """
-    with Client(server, school.anna).terminal() as anna, teacher("lecture", "bully", "--sim") as lecture:
+    with Client(server, school.anna).terminal() as anna:
         anna.shows("begins an attempt")
-        lecture.shows("5 leads")
-        anna.shows("your teacher shows bully")
-        assert b"lecture: bully" not in anna.output
-        anna.type("\x07")
-        anna.shows("viewer")
-        anna.shows("lecture: bully")
-        with Client(server, school.ben).terminal() as ben:
-            ben.shows("lecture: bully")
-            lecture.type(":kill 5\r")
-            anna.shows("4 leads")
-            ben.shows("4 leads")
-            ben.type(",")  # into the past; the others stay where they are
-            ben.type("k")
-            ben.shows("it is your teacher's cluster; you can move in time, but send no commands")
-            lecture.type(":restart 5\r")
-            lecture.shows("restart 5: ")
-            lecture.type("q")
-            assert lecture.status() == 0, lecture.last()
-            server.logged("lecture", "over")
-            _leave_lecture(ben)
+        with teacher("lecture", "bully", "--sim") as lecture:
+            lecture.shows("5 leads")
+            anna.shows("your teacher shows bully")
+            assert b"lecture: bully" not in anna.output
+            anna.type("\x07")
+            anna.shows("viewer")
+            anna.shows("lecture: bully")
+            with Client(server, school.ben).terminal() as ben:
+                ben.shows("lecture: bully")
+                lecture.type(":kill 5\r")
+                anna.shows("4 leads")
+                ben.shows("4 leads")
+                ben.type(",")  # into the past; the others stay where they are
+                ben.type("k")
+                ben.shows("it is your teacher's cluster; you can move in time, but send no commands")
+                lecture.type(":restart 5\r")
+                lecture.shows("restart 5: ")
+                lecture.type("q")
+                assert lecture.status() == 0, lecture.last()
+                server.logged("lecture", "over")
+                _leave_lecture(ben)
         _leave_lecture(anna)
 
 
