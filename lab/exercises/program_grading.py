@@ -31,6 +31,7 @@ from lab.kernel import Step, Timing, Wrote
 from lab.properties.history_verdict import OperationCounts
 from lab.properties.verdicts import Violation
 from lab.protocols.maelstrom import NOT_A_MESSAGE
+from lab.protocols.program import MISUNDERSTOOD, UNREACHABLE
 from lab.recording.records import Commanded, Process, Record
 from lab.scenario.file import as_key
 from lab.text import UserError
@@ -60,6 +61,7 @@ _LEAST_JUDGED, _LEAST_AVAILABILITY = 0.5, 0.5
 _MOST_VISIBLE_NODES = 4
 _LONGEST_GAP_US = 1_000_000
 _LONGEST_LOG = 200
+_MISTAKES = (NOT_A_MESSAGE, UNREACHABLE, MISUNDERSTOOD)
 
 
 class UnjudgedError(UserError):
@@ -293,13 +295,13 @@ def describe_misbehaviour(records: list[Record]) -> str:
 
 
 def describe_first_note(records: list[Record]) -> str:
-    """Describe what was noted first of the programs' lines, after a semicolon: it may be why a run fails."""
+    """Describe the first mistake that was noted in a program's lines, after a semicolon: a run may fail by it."""
     wrote = False
     for record in records:
         if isinstance(record, Step):
             wrote = wrote or (isinstance(record.input, Wrote) and not record.input.log)
-            if record.notes:
-                return f"; noted at node {record.node}: {record.notes[0]}"
+            if mistake := next((each for each in record.notes if each.startswith(_MISTAKES)), ""):
+                return f"; noted at node {record.node}: {mistake}"
     return "" if wrote else "; no node wrote a line: is the output flushed after each?"
 
 

@@ -19,6 +19,8 @@ A program may also say by itself what its node shows, with a message to ``lab``:
 
     {"src": "n1", "dest": "lab", "body": {"type": "lab_state", "status": "Normal", "coordinator": "n3", "group":
     ["n1", "n3"], "term": 7}}
+
+A field that the lens declares, such as ``term`` above, is set to what is said of it; any other is a fact, and shown.
 """
 
 import json
@@ -26,20 +28,23 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
 from lab.kernel import Message, Timing, command
 from lab.kernel.protocol import Port
+from lab.kernel.state import StateField
 from lab.protocols.definition import Definition
 from lab.protocols.election import Election, Status
 from lab.protocols.maelstrom import Maelstrom, NotAMessageError, WrittenMessage, body_of
 from lab.protocols.services import SERVICES
 from lab.text import sanitize
 
-__all__ = ["UNREACHABLE", "Program"]
+__all__ = ["MISUNDERSTOOD", "UNREACHABLE", "Program"]
 
 UNREACHABLE = "to nobody, as there is no "
 """The beginning of a note on a message to somebody who is not there; the name follows."""
+MISUNDERSTOOD = "lab_state: "
+"""The beginning of a note on what a program says of itself, and the lens does not understand."""
 
 _LONGEST_FACT = 60
 _MOST_FACTS = 8
@@ -158,13 +163,24 @@ class Program(Election):
             known_version = self._understood("definition", version, number, self.definition.version)
             self.definition = Definition(known_version, self.coordinator, tuple(sorted(self.up)))
         self.processing = self.status is Status.NORMAL
-        facts = [f"{name} {_text(value)}" for name, value in body.items() if name not in _STATE]
+        told = {name: value for name, value in body.items() if name not in _STATE}
+        for field in self.fields[len(Program.fields) :]:
+            if field.name in told:
+                self._set(field, told.pop(field.name))
+        facts = [f"{name} {_text(value)}" for name, value in told.items()]
         self.facts = tuple(sanitize(each, _LONGEST_FACT) for each in facts[:_MOST_FACTS])
+
+    def _set(self, field: StateField, value: Any) -> None:
+        """Set a field of the lens to what the program says; note a value that is none of its type."""
+        try:
+            setattr(self, field.name, convert(value, field.type))
+        except ValidationError:
+            self.note(f"{MISUNDERSTOOD}{_text(value)} is no {field.name}")
 
     def _understood(self, name: str, given: Any, found: Any, otherwise: Any) -> Any:
         """Return what was found; if that is None, note that the value was not understood, and return the other."""
         if found is None:
-            self.note(f"lab_state: {_text(given)} is no {name}")
+            self.note(f"{MISUNDERSTOOD}{_text(given)} is no {name}")
             return otherwise
         return found
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from lab.kernel import CommandInput, DriverError, Fired, Message, Node, Started, Step, Timing, Wrote
+from lab.kernel import CommandInput, Displayed, DriverError, Fired, Message, Node, Started, Step, Timing, Wrote
 from lab.protocols import LENSES, Bully, Program
 from lab.protocols.lenses import BullyLens, ElectionLens, InvitationLens, RaftLens, RingLens
 from lab.recording.records import decode, encode
@@ -105,6 +105,23 @@ def test_lab_state_is_shown() -> None:
     assert talk.step.sent == ()
     talk.write("lab", type="lab_state", status="Election", coordinator=None)
     assert talk.shown() == ("Election", None)
+
+
+class Leaders(Program):
+    """A lens with fields of its own."""
+
+    term: Displayed[int] = 0
+    voted_for: int | None = None
+
+
+def test_lab_state_sets_the_fields_of_a_lens() -> None:
+    """If the value has their type; what is none of them is a fact."""
+    talk = Talk(Leaders)
+    talk.write("lab", type="lab_state", term=7, voted_for=2, log=[1])
+    assert (talk.state["term"], talk.state["voted_for"], talk.state["facts"]) == (7, 2, ["log [1]"])
+    talk.write("lab", type="lab_state", term="8", voted_for=None)
+    assert (talk.state["term"], talk.state["voted_for"], talk.state["facts"]) == (7, None, [])
+    assert talk.step.notes == ("lab_state: 8 is no term",)
 
 
 @pytest.mark.parametrize(
