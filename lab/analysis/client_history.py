@@ -9,6 +9,7 @@ The last reads of clients, by which some workloads are judged, are due when the 
 are no evidence if a fault is in force then, or has struck since the clients stopped, or if a service is down.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -139,13 +140,9 @@ class ClientHistory:
 
     def _answered(self, step: Step, call: _Call, answer: Message) -> None:
         body = _body_of(answer)
-        if answer.kind != "Error":
-            self._end(step.node, "ok", result_of(call.kind, call.value, body), step.at_us)
-            return
-        code = body.get("code")
-        error = ErrorReply(code if isinstance(code, int) else str(code), str(body.get("text", "")))
-        is_known = isinstance(code, int) and code not in _INDEFINITE and code < _FIRST_OF_ITS_OWN
-        self._end(step.node, "fail" if is_known else "info", None, step.at_us, error)
+        error = None if answer.kind != "Error" else error_of(body)
+        result = result_of(call.kind, call.value, body) if error is None else None
+        self._end(step.node, outcome_of(error), result, step.at_us, error)
 
     def _end(self, node: int, outcome: Outcome, result: Any, at_us: int, error: ErrorReply | None = None) -> None:
         call = self._calls.pop(node)
@@ -158,6 +155,23 @@ class ClientHistory:
     def _name(self, node: int) -> str:
         renamed = self._renamed[node]
         return f"{self._names[node]}.{renamed}" if renamed else self._names[node]
+
+
+def error_of(body: Mapping[str, Any]) -> ErrorReply:
+    """Return the error that an answer reports."""
+    code = body.get("code")
+    return ErrorReply(code if isinstance(code, int) else str(code), str(body.get("text", "")))
+
+
+def outcome_of(error: ErrorReply | None) -> Outcome:
+    """Return the outcome of an operation that was answered, with this error if there was one.
+
+    Of an error that is not definite, such as one with a code of the program's own, it is unknown.
+    """
+    if error is None:
+        return "ok"
+    code = error.code
+    return "fail" if isinstance(code, int) and code not in _INDEFINITE and code < _FIRST_OF_ITS_OWN else "info"
 
 
 def check_clients(clients: ClientHistory) -> CheckResult | None:

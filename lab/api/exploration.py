@@ -2,9 +2,10 @@
 
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, get_args
 
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from lab.api.run import ClusterArguments, Protocol, Run, html_of, lines_of
 from lab.kernel import CommandInput, Timing
 from lab.properties.assertions import ENDS
+from lab.properties.history_verdict import promises_of
 from lab.protocols import Election
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
@@ -26,6 +28,8 @@ from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledErro
 from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
 from lab.worlds.loading.config import simulation_header
+from lab.worlds.loading.members import require_executable
+from lab.worlds.loading.roles import calls_of, given_clients
 
 _TIMING = Timing(100_000, 100_000)
 """With Tm = Tp all times are multiples of Tm, and a request with its answer takes less than T."""
@@ -79,7 +83,7 @@ class Exploration:
     @property
     def holds(self) -> bool:
         """True if no bound stopped the search, nothing failed, and every promised assertion was judged."""
-        promises = self._cluster.protocol.promises
+        promises = promises_of(self._header)
         is_complete = not self.tally.stopped_by and bool(promises)
         return is_complete and not self.failures and not any(map(self._why_not_judged, promises))
 
@@ -146,23 +150,32 @@ def explore(
     states: int = 1_000_000,
     depth: int | None = None,
     parameters: dict[str, Any] | None = None,
+    role: Mapping[str, Protocol] = MappingProxyType({}),
+    workload: str | None = None,
+    clients: Sequence[str] = (),
 ) -> Exploration:
     """Model-check a protocol: explore all executions of a small cluster with at most so many faults.
 
     ``timeouts`` is the timing model; with ``budget``, at most so many ``suspicions`` are wrong. The search begins
     with all nodes Normal under one coordinator if it is ``settled``, by default for elections; else with all nodes
     just started. ``commands`` are given then (``"tell 3 withdraw 350"``), by default the first of those that drive
-    the protocol. The search stops after so many ``states``, or at that ``depth``. ``lab explore --help`` says
-    more.
+    the protocol. The search stops after so many ``states``, or at that ``depth``. ``role`` gives nodes of the
+    cluster another protocol (``{"3": "ring"}``), which breaks assumption 1. Each of the ``clients`` calls the
+    operations of a ``workload`` that it is given (``"write 0 1; read 0"``), each at any moment, and their history
+    is judged. ``lab explore --help`` says more.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings or a protocol that cannot be explored,
     CommandError for a wrong command, KeyboardInterrupt at Ctrl-C.
     """
     _check_limits(nodes, timeouts, kills=kills, restarts=restarts, cuts=cuts, pauses=pauses, suspicions=suspicions)
-    cluster = ClusterArguments(protocol, nodes, parameters=parameters)
+    cluster = ClusterArguments(protocol, nodes, parameters=parameters, role=role)
+    require_executable(cluster.members, cluster.settings.written)
+    calls = calls_of(workload, clients, cluster.protocol, cluster.settings.written)
+    header = simulation_header(cluster.protocol, cluster.ids, _TIMING, cluster.parameters, members=cluster.members)
     header = replace(
-        simulation_header(cluster.protocol, cluster.ids, _TIMING, cluster.parameters),
+        header,
         run=f"{cluster.protocol.name} explored, timeouts {timeouts}",
+        roles=(given_clients(workload, calls, cluster.ids, _TIMING),) if workload else (),
     )
     explorer = Explorer(
         cluster.protocol,

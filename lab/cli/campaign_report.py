@@ -76,14 +76,14 @@ def assertion_table(totals: CampaignTotals, promises: Sequence[str]) -> Table:
     found = Table("assertion", "judged in", "by", "violations", "", box=None, pad_edge=True)
     for name in dict.fromkeys([*promises, *(name for name, _ in totals.violations)]):
         judged, by = _judged_cells(totals, name) if name in promises else ("", "")
-        for times, text in _violation_rows(totals, name) or [("none", _short(name))]:
+        for times, text in _violation_rows(totals, name) or [("none", describe_assertion(name))]:
             style = "bold red" if text in (_FAILURES, _WRONG_HISTORIES) else ""
             found.add_row(name, judged, by, times, text, style=style)
             name = judged = by = ""  # noqa: PLW2901 - only in the first row
     return found
 
 
-def _short(name: str) -> str:
+def describe_assertion(name: str) -> str:
     """Return the assertion in a few words; of a file that is not loaded, none."""
     return ASSERTIONS[name].short if name in ASSERTIONS else describe_workload(name)
 

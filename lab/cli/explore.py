@@ -5,12 +5,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 from typer import Argument, Option
 
 from lab.cli.campaign_file import CampaignFile, RecordCampaign, ResumeCampaign, is_own, words_of
+from lab.cli.campaign_report import describe_assertion
 from lab.cli.documents import Document, Json, print_json
 from lab.cli.explore_set_ups import explore_all
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
@@ -36,12 +37,13 @@ from lab.cli.terminal import (
 )
 from lab.kernel import Timing
 from lab.output import print_line
-from lab.properties.assertions import ASSERTIONS
-from lab.protocols import Algorithm, Election
+from lab.protocols import Algorithm, Election, installed
+from lab.protocols.workloads import WORKLOADS
+from lab.recording.records import Header
 from lab.recording.writer import Writer
 from lab.script.commands import ProtocolCommandLine
 from lab.text import sanitize
-from lab.units import format_count
+from lab.units import format_count, format_ranges
 from lab.worlds.campaign.campaign_recording import CampaignHeader
 from lab.worlds.campaign.exploration import ExplorationCampaign, ExploredAssertion, SetUp, explorer_of
 from lab.worlds.explored.counterexample import record_counterexample
@@ -49,6 +51,8 @@ from lab.worlds.explored.explorer import INTERRUPTED, NeverSettledError, SearchT
 from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.search_verdicts import NOT_JUDGED, describe_verdict
 from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
+from lab.worlds.loading.members import MemberTarget, members_in, require_executable
+from lab.worlds.loading.roles import calls_of
 from lab.worlds.loading.settings import parameters_of, target_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 
@@ -57,6 +61,7 @@ _BEGINNINGS = ("normal", "start")
 _TM_US = 100_000
 _MOST_NODES = 7
 _NO_COMMAND = "none"
+_WORKLOADS = tuple(name for name, each in WORKLOADS.items() if each.final is None)
 
 
 class ExploreOptions(Struct, frozen=True):
@@ -116,6 +121,24 @@ class ExploreOptions(Struct, frozen=True):
             " the highest node]",
         ),
     ] = []
+    role: Annotated[
+        list[str],
+        Option(
+            metavar="NODES=PROTOCOL",
+            help="Let these nodes execute another protocol: 3=ring, 3=my_bully.py. Repeatable. See lab guide roles.",
+        ),
+    ] = []
+    workload: Annotated[
+        str | None,
+        Option(metavar="NAME", help=f"Judge the history of clients: {', '.join(_WORKLOADS)}."),
+    ] = None
+    client: Annotated[
+        list[str],
+        Option(
+            metavar="OPERATIONS",
+            help='With --workload: a client, and what it calls: "write 0 1; read 0". Repeatable.',
+        ),
+    ] = []
     states: Annotated[
         str, Option(metavar="NUMBER", help="Stop after this many states; a million need about half a gigabyte.")
     ] = "1000000"
@@ -142,6 +165,8 @@ class ExploreOptions(Struct, frozen=True):
     lab explore bully --timeouts budget --suspicions 1\n
     lab explore 2pc --restarts 1 --do "tell 3 transfer 100 savings checking"\n
     lab explore my_election.py:MyElection --kills 2 --from start\n
+    lab explore bully --role 3=ring --timeouts prompt\n
+    lab explore register.py --workload lin-kv --client "write 0 1; read 0" --client "write 0 2"\n
     lab explore bully --nodes 2-4 --kills 0-2 --timeouts prompt,any --record small.jsonl\n
     lab explore --resume small.jsonl"""
 )
@@ -176,6 +201,10 @@ def explore(options: ExploreOptions) -> int:
     between states; the report lists the differences that it ignored, such as ages beyond some bound. A protocol
     with unbounded counters, such as versions, may have infinitely many states. A task such as field cannot be
     explored, because its knowledge grows without bound.
+
+    With --workload, each --client calls its operations one after the other, each at any moment, of one of the
+    nodes: the first client of node 1, the second of node 2. Their history is one more assertion, which no fault
+    excuses. No fault strikes a client. One that is not answered in time goes on under another name.
 
     A liveness property (A2: the nodes agree, ends: every transaction ends, or one of your own) is violated by a
     state in which it does not hold and nothing more can happen. With synchronous or prompt, if no bound stopped
@@ -218,9 +247,18 @@ def explore(options: ExploreOptions) -> int:
         print_line(f"replay:   lab replay {path}")
     if explorer.tally.stopped_by == INTERRUPTED:
         return EXIT_INTERRUPTED
-    promised = exploration.protocol.promises
+    promised, workload = exploration.protocol.promises, campaign.workload
     is_unjudged = bool(promised) and all(map(explorer.why_not_judged, promised))
+    is_unjudged = is_unjudged or bool(workload and explorer.why_not_judged(workload))
     return EXIT_NOT_AS_EXPECTED if explorer.violated or is_unjudged else 0
+
+
+class MemberDocument(Struct, frozen=True):
+    """Nodes that execute another protocol than the rest, and its parameters."""
+
+    nodes: tuple[int, ...]
+    protocol: str
+    parameters: dict[str, Any]
 
 
 class ExploreDocument(Document, frozen=True):
@@ -236,6 +274,9 @@ class ExploreDocument(Document, frozen=True):
     cuts: int
     pauses: int
     suspicions: int
+    roles: tuple[MemberDocument, ...]
+    workload: str | None
+    clients: tuple[str, ...]
     states: int
     transitions: int
     depth: int
@@ -262,7 +303,7 @@ def _junit_suite(document: ExploreDocument) -> JUnitSuite:
 # from the options to set-ups
 
 _PLANNING = (
-    *("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "suspicions"),
+    *("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "suspicions", "role", "workload", "client"),
     *("from_", "do", "states", "depth", "set_", "properties"),
 )
 """The options that say what is to be explored, which a campaign that is resumed has."""
@@ -275,6 +316,7 @@ def _planned(options: ExploreOptions, file: CampaignFile) -> tuple[ExplorationCa
         if resumed is None:
             raise UsageError("name a protocol (lab explore bully), or a campaign to go on with (--resume FILE)")
         recorded: ExplorationCampaign = file.as_recorded(resumed, options, _PLANNING)
+        _require_installed(recorded.base, file)
         return recorded, recorded.target
     target = target_of(options.protocol, options.set_, options.properties)
     set_ups = _set_ups(options)
@@ -284,15 +326,23 @@ def _planned(options: ExploreOptions, file: CampaignFile) -> tuple[ExplorationCa
     protocol = load_protocol(target)
     # with Tm = Tp all times are multiples of Tm, and a request with its answer takes less than T
     parameters = parameters_of(protocol, options.set_)
-    most = max(each.nodes for each in set_ups)
+    least, most = (each(set_up.nodes for set_up in set_ups) for each in (min, max))
     campaign = ExplorationCampaign(
         absolute_target(target),
-        base_header(protocol, most, Timing(_TM_US, _TM_US), parameters),
+        base_header(
+            protocol,
+            most,
+            Timing(_TM_US, _TM_US),
+            parameters,
+            _members(options, protocol, least, parameters),
+        ),
         set_ups,
         issubclass(protocol, Election) if beginning is None else beginning == "normal",
         None if not options.do else () if options.do == [_NO_COMMAND] else tuple(options.do),
         states,
         depth,
+        options.workload or "",
+        calls_of(options.workload, options.client, protocol),
     )
     for set_up in set_ups:
         _check_commands(options.do and campaign.commands_in(protocol, set_up), protocol, campaign, set_up)
@@ -300,6 +350,25 @@ def _planned(options: ExploreOptions, file: CampaignFile) -> tuple[ExplorationCa
     if resumed is not None:
         file.require_fit(resumed, CampaignHeader.of(campaign))
     return campaign, target
+
+
+def _members(
+    options: ExploreOptions, protocol: type[Algorithm], nodes: int, parameters: dict[str, Any]
+) -> tuple[MemberTarget, ...]:
+    """Return the nodes that execute another protocol, which are in the smallest cluster, too."""
+    found = members_in(options.role, protocol, range(1, nodes + 1), parameters)
+    require_executable(found)
+    return found
+
+
+def _require_installed(base: Header, file: CampaignFile) -> None:
+    """Raise UsageError if nodes of a recorded campaign execute a protocol of the user's own."""
+    for role in base.members:
+        if installed(role.protocol.name, role.protocol.parameters) is None:
+            raise UsageError(
+                f"{file.resume} has nodes that execute {role.protocol.name}: no code that a recording names is "
+                f"executed, so write the command that began it again, with --resume {file.resume}"
+            )
 
 
 def _set_ups(options: ExploreOptions) -> tuple[SetUp, ...]:
@@ -362,7 +431,7 @@ def _check_commands(
 
 def _resume_command(options: ExploreOptions, campaign: ExplorationCampaign) -> list[str]:
     """Return the command line that goes on with the campaign, but for the file."""
-    if not is_own(campaign.target):
+    if not (is_own(campaign.target) or campaign.base.members):
         return ["lab", "explore"]
     return ["lab", "explore", options.protocol, *words_of(options, _PLANNING)]
 
@@ -430,7 +499,7 @@ class _Exploration:
             extra = f", {format_count(self.set_up.suspicions, 'wrong suspicion')}"
         print_wrapped(
             f"{sanitize(self.target)}, {format_count(self.set_up.nodes, 'node')}, {begin}, "
-            f"timeouts {self.set_up.timeouts}, at most {format_count(self.set_up.kills, 'kill')}, "
+            f"timeouts {self.set_up.timeouts}, {self._describe_others()}at most {format_count(self.set_up.kills, 'kill')}, "
             f"{format_count(self.set_up.restarts, 'restart')}{extra} and "
             f"{format_count(self.set_up.cuts, 'cut')}"
         )
@@ -450,7 +519,13 @@ class _Exploration:
         width = max(map(len, tally.violated)) + 1
         for assertion in tally.violated:
             verdict = describe_verdict(explorer, assertion)
-            print_wrapped(f"  {assertion:{width}}{verdict}  ({ASSERTIONS[assertion].short})")
+            print_wrapped(f"  {assertion:{width}}{verdict}  ({describe_assertion(assertion)})")
+
+    def _describe_others(self) -> str:
+        """Return in words which nodes execute another protocol, and what clients call."""
+        members = [f"{format_ranges(each.nodes)}={sanitize(each.protocol.name)}" for each in self.header.members]
+        clients = [f"a client calls {sanitize(each)}" for each in self.campaign.clients]
+        return "".join(f"{each}, " for each in (*members, *clients))
 
     def document(self, path: Path | None) -> ExploreDocument:
         """Return the report as a document; ``path`` is the counterexample's recording."""
@@ -466,6 +541,12 @@ class _Exploration:
             cuts=self.set_up.cuts,
             pauses=self.set_up.pauses,
             suspicions=self.set_up.suspicions,
+            roles=tuple(
+                MemberDocument(each.nodes, each.protocol.name, each.protocol.parameters)
+                for each in self.header.members
+            ),
+            workload=self.campaign.workload or None,
+            clients=self.campaign.clients,
             states=tally.states,
             transitions=tally.transitions,
             depth=tally.depth,

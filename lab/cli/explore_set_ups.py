@@ -100,9 +100,9 @@ def explore_all(
         print_line(f"replay:   lab replay {path}")
     if interrupted:
         return EXIT_INTERRUPTED
-    is_unjudged = bool(protocol.promises) and not any(
-        each.is_judged for outcome in found for each in outcome.assertions if each.assertion in protocol.promises
-    )
+    judged = {each.assertion for outcome in found for each in outcome.assertions if each.is_judged}
+    is_unjudged = bool(protocol.promises) and judged.isdisjoint(protocol.promises)
+    is_unjudged = is_unjudged or (bool(campaign.workload) and campaign.workload not in judged)
     return EXIT_NOT_AS_EXPECTED if smallest is not None or is_unjudged else 0
 
 
@@ -124,6 +124,7 @@ def print_explored(campaign: ExplorationCampaign, found: Sequence[SetUpOutcome])
     begin = "from all nodes Normal" if campaign.settled else "from the start"
     given = campaign.commands
     do = "" if given is None else f", {'; '.join(given)}" if given else ", no command"
+    do += "".join(f", a client calls {sanitize(each)}" for each in campaign.clients)
     title = sanitize(campaign.base.protocol.title)
     print_wrapped(f"{title}, {begin}{do}: {len(found):,} of {format_count(campaign.runs, 'set-up')} explored")
     table = Table("set-up", "states", "depth", "explored", "violated", box=None, pad_edge=True)

@@ -45,6 +45,7 @@ from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.confinement import unavailable
+from lab.worlds.loading.members import MemberTarget
 from lab.worlds.loading.roles import Wanted, named_services
 from lab.worlds.loading.settings import SettingError
 from lab.worlds.loading.targets import load_protocol, recorded_protocols
@@ -283,11 +284,15 @@ def node_range(text: str, most: int) -> tuple[int, int]:
 
 
 def base_header(
-    protocol: type[Algorithm], count: int, timing: Timing, parameters: dict[str, Any] | None = None
+    protocol: type[Algorithm],
+    count: int,
+    timing: Timing,
+    parameters: dict[str, Any] | None = None,
+    members: tuple[MemberTarget, ...] = (),
 ) -> Header:
     """Return the header that simulated runs of this many nodes have in common."""
     nodes = tuple(range(1, count + 1))
-    config = RunConfig("", "", nodes, timing, parameters or {}, Link(), 0, "", world="simulated")
+    config = RunConfig("", "", nodes, timing, parameters or {}, Link(), 0, "", world="simulated", members=members)
     return header_of(config, protocol)
 
 

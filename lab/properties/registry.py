@@ -89,6 +89,18 @@ class RunProperties(Struct, frozen=True):
         types = FieldTypes(protocol or installed_protocol(info), info.parameters) if is_own else None
         return cls(assertions, relies_on, assumptions, types)
 
+    def relying_on(self, assumption: int) -> "RunProperties":
+        """Return the properties, all of which need this assumption, too."""
+        needed = {each.id: self.relies_on.get(each.id, ASSUMPTION_NUMBERS) for each in self.assertions}
+        return replace(self, relies_on={name: (assumption, *numbers) for name, numbers in needed.items()})
+
+    def with_assertion(self, assertion: Assertion) -> "RunProperties":
+        """Return the properties with one more."""
+        relies_on = self.relies_on
+        if assertion.relies_on is not None:
+            relies_on = {**relies_on, assertion.id: assertion.relies_on}
+        return replace(self, assertions=(*self.assertions, assertion), relies_on=relies_on)
+
 
 def assumptions_of(assertion: Assertion, given: tuple[int | str, ...] | None) -> tuple[int | str, ...]:
     """Return what an assertion relies on, of a protocol that says this: its own by name always count."""

@@ -6,9 +6,11 @@ under a new name, as another client: the old one's operation may still happen at
 
 from typing import Any, ClassVar
 
+import msgspec
 from msgspec import Struct
 
-from lab.kernel import Auxiliary, Protocol, Request, Safe, procedure
+from lab.kernel import Auxiliary, Payload, Protocol, Request, Safe, command, procedure
+from lab.protocols.maelstrom import type_of
 from lab.protocols.operations import (
     Add,
     Broadcast,
@@ -29,12 +31,35 @@ from lab.protocols.operations import (
 )
 from lab.protocols.workloads import WORKLOADS, Draw
 
-__all__ = ["CLIENTS", "Client"]
+__all__ = ["CALLING", "CLIENTS", "IDLE", "REQUESTS", "Call", "Client"]
+
+_to_json = msgspec.json.Encoder(order="deterministic").encode
+
+IDLE, CALLING = "Idle", "Calling"
+"""The statuses of a client that calls when it is told."""
 
 _OPERATIONS = (
     *(Add, Broadcast, Cas, CommitOffsets, Echo, Generate, ListCommittedOffsets, Poll, Read, Send, Topology, Ts),
     *(Txn, Write),
 )
+REQUESTS: dict[str, type[Request[Any]]] = {each.__name__: each for each in _OPERATIONS}
+"""The operations by the kinds of their messages."""
+
+
+class Call(Struct, frozen=True):
+    """An operation that a client is to call: the kind of its message, and its fields by their names there."""
+
+    kind: str
+    body: dict[str, Any]
+
+    def request(self) -> Request[Any]:
+        """Return the message. Raises msgspec.ValidationError."""
+        request: Request[Any] = msgspec.convert(self.body, REQUESTS[self.kind])
+        return request
+
+    def __str__(self) -> str:
+        words = (each if isinstance(each, str) else _to_json(each).decode() for each in self.body.values())
+        return " ".join([type_of(self.kind), *words])
 
 
 class Client(Protocol):
@@ -60,10 +85,14 @@ class Client(Protocol):
         final_us: int | None = None
         """When each begins its last operation, if the workload has one; None: never."""
         keys: int = 5
+        calls: tuple[tuple[Call, ...], ...] = ()
+        """The operations of each client, which it calls one after the other when told; none: it draws them."""
 
     status: str = "Working"
     number: Safe[int] = 0
     """The number of operations that it has called, in all its incarnations."""
+    outcome: str = ""
+    """The answer to the last operation that it was told to call, as JSON: kind and fields; empty: none in time."""
     polled: tuple[tuple[str, int], ...] = ()
     """Of each log, the offset after the last message that it has seen."""
     ok: Auxiliary[int] = 0
@@ -82,7 +111,26 @@ class Client(Protocol):
         return self.peers[self.place % len(self.peers)]
 
     def started(self) -> None:
-        self.begin(self.operate)
+        if self.parameters.calls:
+            self.status = IDLE
+        else:
+            self.begin(self.operate)
+
+    @command(to="named")
+    def call_next(self) -> None:
+        """Call the next of the operations that it was given, if none is under way."""
+        if self.status == IDLE and self.number < len(self.parameters.calls[self.place]):
+            self.begin(self.call_given)
+
+    @procedure
+    async def call_given(self) -> None:
+        """Call an operation, and keep what it was answered."""
+        self.status, self.outcome = CALLING, ""
+        given = self.parameters.calls[self.place][self.number]
+        self.number += 1
+        answer = await self.attempt(given.request())
+        self.outcome = "" if answer is None else _as_text(answer)
+        self.status = IDLE
 
     @procedure
     async def operate(self) -> None:
@@ -116,8 +164,8 @@ class Client(Protocol):
         clients = self.parameters.clients
         return Draw(self.random, self.number * len(clients) + self.place, self.parameters.keys, dict(self.polled))
 
-    async def call(self, request: Request[Any]) -> bool:
-        """Call an operation; return whether it was answered and did not fail."""
+    async def attempt(self, request: Request[Any]) -> Payload | None:
+        """Call an operation, and count its outcome; return the answer, None if there was none in time."""
         answer = await self.ask(self.server, request, within=self.parameters.timeout_us)
         if answer is None:
             self.unknown += 1
@@ -125,12 +173,21 @@ class Client(Protocol):
             self.failed += 1
         else:
             self.ok += 1
+        return answer
+
+    async def call(self, request: Request[Any]) -> bool:
+        """Call an operation; return whether it was answered and did not fail."""
+        answer = await self.attempt(request)
         if isinstance(answer, PollOk) and isinstance(answer.msgs, dict):
             self.polled = tuple(sorted({**dict(self.polled), **_after(answer.msgs)}.items()))
         return answer is not None and not isinstance(answer, Error)
 
 
 CLIENTS: dict[str, type[Protocol]] = {Client.name: Client}
+
+
+def _as_text(answer: Payload) -> str:
+    return _to_json([type(answer).__name__, answer]).decode()
 
 
 def _grid(nodes: tuple[int, ...]) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ the same: deterministic, recorded, and executed again like every other. Messages
 which faults strike.
 """
 
-from typing import Self
+from typing import Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +18,8 @@ from lab.protocols.clients import CLIENTS
 from lab.protocols.services import SERVICES
 from lab.recording.records import Header, MemberRole, Role
 from lab.units import format_ranges
+
+N = TypeVar("N", bound=Node)
 
 ROLES: dict[str, type[Protocol]] = {**SERVICES, **CLIENTS, Program.name: Program}
 """The protocols of roles by name."""
@@ -96,9 +98,13 @@ class Roster:
 
     def new_kernel_node(self, node: int) -> Node:
         """Return a new incarnation that is executed in this process."""
+        return self.new_node_of(Node, node)
+
+    def new_node_of(self, kind: type[N], node: int) -> N:
+        """Return a new incarnation of this class of nodes."""
         protocol, (ids, others) = self._protocols[node], self._known_to(node)
         parameters, strangers = self._parameters[node], self._strangers_of(node)
-        return Node(protocol, node, ids, self._timing, parameters, self._seed, others, strangers)
+        return kind(protocol, node, ids, self._timing, parameters, self._seed, others, strangers)
 
     def _strangers_of(self, node: int) -> frozenset[int]:
         """Return the nodes whose messages this node of the cluster need not be able to read."""

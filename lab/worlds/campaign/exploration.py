@@ -13,6 +13,7 @@ from msgspec.structs import astuple, replace
 
 from lab.kernel import CommandInput
 from lab.protocols import Algorithm
+from lab.protocols.clients import Call
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.recording.writer import Writer
@@ -25,6 +26,7 @@ from lab.worlds.explored.explorer import Explorer, SearchTally
 from lab.worlds.explored.search_verdicts import NOT_JUDGED, describe_verdict
 from lab.worlds.explored.states import Timeouts
 from lab.worlds.loading.config import simulation_header
+from lab.worlds.loading.roles import given_clients
 
 
 class SetUp(Struct, frozen=True):
@@ -66,6 +68,7 @@ class ExplorationCampaign(Struct, frozen=True, tag_field="of", tag="explore"):
 
     ``settled``: the search begins with all nodes Normal. ``commands`` are given then; None: the first of those
     that drive the protocol, to the highest node. Each search stops after so many ``states``, or at that ``depth``.
+    ``calls`` are the operations of a ``workload`` that each client calls, at any moment.
     """
 
     target: str
@@ -75,6 +78,8 @@ class ExplorationCampaign(Struct, frozen=True, tag_field="of", tag="explore"):
     commands: tuple[str, ...] | None
     states: int
     depth: int | None
+    workload: str = ""
+    calls: tuple[tuple[Call, ...], ...] = ()
 
     @property
     def runs(self) -> int:
@@ -112,13 +117,23 @@ class ExplorationCampaign(Struct, frozen=True, tag_field="of", tag="explore"):
             "the bound of states": f"{self.states:,}",
             "the bound of depth": str(self.depth or "none"),
             "T": format_us(self.base.timing.t_us),
+            "--workload": self.workload or "none",
+            "--client": " and ".join(self.clients) or "none",
         }
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The operations of each client, as the user writes them."""
+        return tuple("; ".join(map(str, calls)) for calls in self.calls)
 
     def header_of(self, protocol: type[Algorithm], set_up: SetUp) -> Header:
         """Return the header of the recordings of a set-up."""
         given = self.base.protocol.parameters
-        header = simulation_header(protocol, tuple(range(1, set_up.nodes + 1)), self.base.timing, given)
-        return replace(header, run=f"{protocol.name} explored, timeouts {set_up.timeouts}")
+        nodes, timing = tuple(range(1, set_up.nodes + 1)), self.base.timing
+        roles = (given_clients(self.workload, self.calls, nodes, timing),) if self.calls else ()
+        header = simulation_header(protocol, nodes, timing, given)
+        run = f"{protocol.name} explored, timeouts {set_up.timeouts}"
+        return replace(header, run=run, roles=roles, members=self.base.members)
 
     def commands_in(self, protocol: type[Algorithm], set_up: SetUp) -> tuple[str, ...]:
         """Return the lines of the commands given in the initial state."""

@@ -16,15 +16,16 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
 
-import msgspec
 from msgspec import Struct
 
 from lab.kernel import CommandInput
 from lab.properties.assertions import RAISES
 from lab.properties.declarations import OverHistory
+from lab.properties.given_calls import GivenCalls
 from lab.properties.registry import RunProperties
 from lab.protocols import Algorithm
 from lab.recording.records import Header
+from lab.replay.roster import Roster
 from lab.units import format_us
 from lab.worlds.explored.local_states import Ages, LearnedError, LocalStates
 from lab.worlds.explored.moves import Draws, Moves
@@ -50,7 +51,8 @@ INTERRUPTED = "Ctrl-C"
 
 _OLD_T = 4
 _LONGEST_PAUSE_T = 4
-_SETTLES_WITHIN = 10_000
+_SETTLES_WITHIN, _SETTLES_WITHIN_T = 10_000, 200
+"""The most moves, and the most time, in which nodes must come to rest without faults."""
 _PROGRESS_EVERY = 2_000
 
 
@@ -107,7 +109,10 @@ class Explorer:
         self._suspicions = min(suspicions, MOST) if timeouts == "budget" else 0
         self._settled = settled
         self._commands = commands
-        self._count = len(header.nodes)
+        self._roster = Roster.of(header, protocol)
+        self._calls = GivenCalls.of(header)
+        self._breaks = (*((1,) if header.members else ()), *BREAKS[timeouts])
+        self._count = len(self._roster.ids)
         self._ages = Ages(_OLD_T * header.timing.t_us, set())
         self._begin()
 
@@ -118,25 +123,34 @@ class Explorer:
         self._seen: dict[int, int] = {}
         self.cycles: dict[str, list[Move]] = {}
         self._verdicts: list[StateVerdict] = []
-        parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
         within_us = {"synchronous": header.timing.tm_us, "prompt": 0}
         self.queues = Queues(within_us.get(self._timeouts, NEVER_US))
-        self.locals = LocalStates(protocol, header.nodes, header.timing, parameters, self.queues, self._ages)
+        self.locals = LocalStates(self._roster, self.queues, self._ages)
         properties = RunProperties.of(header.protocol, protocol)
+        if header.members:
+            properties = properties.relying_on(1)
+        clients, of_clients = frozenset[int](), ""
+        if self._calls is not None:
+            history = self._calls.as_property()
+            properties = properties.with_assertion(history)
+            clients, of_clients = self._calls.clients, history.id
         assertions = properties.assertions
-        memories = Memories((each for each in assertions if isinstance(each, OverHistory)), properties.types)
+        over_history = (each for each in assertions if isinstance(each, OverHistory))
+        memories = Memories(over_history, properties.types, clients, of_clients)
         longest_pause_us = _LONGEST_PAUSE_T * header.timing.t_us if self._pauses else 0
         parts = Parts(self.queues, memories)
         self.moves = Moves(
             self.locals,
             self.queues,
-            header.nodes,
+            self._roster.ids,
             self._timeouts,
             memories,
             parts if self._budget[-1] else PartChanges(parts),
             self._commands,
             longest_pause_us,
             (self._budget[0], self._budget[-1]),
+            len(header.nodes),
+            self._calls,
         )
         self.successors = Successors(self.moves, self._count)
         self._judge = StateJudge(properties, header.nodes, self.locals, self.moves, self.successors)
@@ -234,7 +248,7 @@ class Explorer:
         tally, seen, successors = self.tally, self._seen, self.successors
         origins = self._find_origins()
         kills, _, cuts = self._budget
-        self._judge.begin(kills, cuts, self._pauses, BREAKS[self._timeouts])
+        self._judge.begin(kills, cuts, self._pauses, self._breaks)
         for state, (draws, path) in origins.items():
             self._origins.append((draws, path))
             begun = with_budget(state, *self._budget, len(self._commands), self._pauses, self._suspicions)
@@ -347,7 +361,7 @@ class Explorer:
         There are several if the nodes draw random numbers as they start. Each has what they draw.
         """
         found: dict[State, Draws] = {self.moves.all_down(): {}}
-        for node in self._header.nodes:
+        for node in self._roster.ids:
             found = {
                 after: {**draws, node: move.draws}
                 for before, draws in found.items()
@@ -360,7 +374,8 @@ class Explorer:
         """Return the settled state that this one leads to without faults, and extend the path to it."""
         moves = self.moves.under("ordered" if self._timeouts in WITH_OWN_CLOCKS else self._timeouts)
         successors = Successors(moves, self._count)
-        for _ in range(_SETTLES_WITHIN):
+        begun, waited_us = len(path), 0
+        while len(path) < begun + _SETTLES_WITHIN and waited_us < _SETTLES_WITHIN_T * self._header.timing.t_us:
             if not any(links_of(state, self._count)) and self._judge.is_settled(state):
                 return state
             steps = successors.steps(state)
@@ -368,6 +383,7 @@ class Explorer:
                 break
             move, state = next((each for each in steps if each[0].what == "deliver"), steps[0])
             path.append(move)
+            waited_us += move.us
         return None
 
 

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.kernel import CommandInput, Fired, Message, Node, Started, Step, Timing
+from lab.kernel import CommandInput, Fired, Message, Node, Started, Step
 from lab.kernel.fingerprint import (
     EPOCH_US,
     HEARD,
@@ -28,13 +28,12 @@ from lab.kernel.fingerprint import (
     age_instants,
     fingerprint,
     oldest_us,
-    open_requests,
     quiescent_snapshot,
     resume,
 )
 from lab.kernel.plain import plain
-from lab.protocols import Algorithm
 from lab.recording.snapshot import NodeState
+from lab.replay.roster import Roster
 from lab.worlds.explored.states import STALE, Queues
 from lab.worlds.explored.suspicions import NOBODY_SUSPECTED, SuspectingNode, Suspicion
 from lab.worlds.watchdog import watch_steps
@@ -135,10 +134,7 @@ class LocalStates:
 
     def __init__(
         self,
-        protocol: type[Algorithm],
-        ids: tuple[int, ...],
-        timing: Timing,
-        parameters: Struct,
+        roster: Roster,
         queues: Queues,
         ages: Ages,
     ) -> None:
@@ -148,10 +144,7 @@ class LocalStates:
         self.views: list[NodeState] = []
         self.replays = 0
         self.has_drawn = False
-        self._protocol = protocol
-        self._ids = ids
-        self._timing = timing
-        self._parameters = parameters
+        self._roster = roster
         self._queues = queues
         self._ages = ages
         self._known = len(ages.asked)
@@ -200,7 +193,7 @@ class LocalStates:
         past, node = self._replay(local)
         node_input = self._queues.messages[message]
         if node_input.reply_to:
-            serials = {name: serial for serial, name in open_requests(node).items()}
+            serials = {name: serial for serial, name in node.request_names().items()}
             node_input = replace(node_input, reply_to=serials.get(node_input.reply_to, STALE))
         return self._steps(local, past, node_input, past.now_us, message, node)
 
@@ -224,7 +217,7 @@ class LocalStates:
         return after
 
     def _fresh(self, node: int) -> _Watched:
-        fresh = _Watched(self._protocol, node, self._ids, self._timing, self._parameters)
+        fresh = self._roster.new_node_of(_Watched, node)
         fresh.asked = self._ages.asked
         return fresh
 
@@ -278,16 +271,16 @@ class LocalStates:
         draws: tuple[float, ...],
     ) -> Transition:
         self.replays += 1
-        waited = open_requests(node)
+        waited = node.request_names()
         aged = self._spare_aged.pop(local, None) or self._aged_copy(node, past)
         step = node.step(node_input, at_us, draws)
         if len(step.draws) > len(draws):
             return Transition(local, (), frozenset(), step.draws)
-        if aged is not None and not _is_same(aged.step(node_input, at_us, draws), step):
+        if aged is not None and not _steps_alike(aged, node_input, at_us, draws, step):
             self._learn_to_count()
         if step.failed:
             return Transition(self.stopped(node.id, "failed", {}), (), frozenset(waited.values()), draws)
-        waits = open_requests(node)
+        waits = node.request_names()
         answered = node_input.reply_to if isinstance(node_input, Message) else 0
         released = frozenset(name for serial, name in waited.items() if serial not in waits and serial != answered)
         for each in step.sent:
@@ -349,9 +342,14 @@ class LocalStates:
         return known
 
 
-def _is_same(one: Step, other: Step) -> bool:
-    """Return whether two steps are equal; where a step that never ends was interrupted is ignored."""
-    return one == other or bool(one.failed and other.failed)
+def _steps_alike(node: Node, node_input: _Input, at_us: int, draws: tuple[float, ...], step: Step) -> bool:
+    """Return whether the node makes this step, too; where a step that never ends was interrupted is ignored."""
+    if isinstance(node_input, Fired):
+        due = node.next_timer()
+        if due is None or due[1] != node_input:
+            return False  # of several timers that are due, another one comes first
+    other = node.step(node_input, at_us, draws)
+    return other == step or bool(other.failed and step.failed)
 
 
 def _left_us(node: Node, now_us: int) -> int | None:

@@ -42,6 +42,7 @@ the executions.
 from typing import NamedTuple
 
 from lab.kernel import CommandInput
+from lab.properties.given_calls import GivenCalls
 from lab.worlds.explored.local_states import LocalStates, Transition
 from lab.worlds.explored.part_changes import Parts
 from lab.worlds.explored.states import (
@@ -52,6 +53,7 @@ from lab.worlds.explored.states import (
     KILLS,
     MEMORIES,
     NEVER_US,
+    NEXT_CALL,
     NOBODY,
     NOTHING,
     PAUSED,
@@ -111,6 +113,9 @@ class Moves:
     ``commands`` are given to nodes before any other move, as long as a state has some left. A pause lasts
     ``longest_pause_us`` at most; if that is 0, there are none. ``faults`` are the numbers of kills and cuts that
     the search begins with. ``counts_suspicions``: timeouts that are wrong need one of the suspicions left.
+
+    The first ``members`` of the nodes are those of the cluster: no fault strikes the others. ``calls`` are the
+    operations that clients among these call, each at any moment.
     """
 
     def __init__(
@@ -124,6 +129,8 @@ class Moves:
         commands: tuple[tuple[int, CommandInput], ...] = (),
         longest_pause_us: int = 0,
         faults: tuple[int, int] = (0, 0),
+        members: int | None = None,
+        calls: GivenCalls | None = None,
     ) -> None:
         self.counts_suspicions = timeouts == "budget"
         self.memories = memories
@@ -135,10 +142,13 @@ class Moves:
         self._faults = faults
         self._has_pauses = longest_pause_us > 0
         self._count = count = len(ids)
+        self._members = count if members is None else members
+        self._calls = calls
+        self.has_clients = calls is not None
         self._places = {node: place for place, node in enumerate(ids)}
         self._ids = ids
         self._commands = commands
-        self.cuts = Cuts(ids, self._link)
+        self.cuts = Cuts(ids[: self._members], self._link)
         self.pauses = Pauses(longest_pause_us)
         self._to = [range(count + place, count + count * count, count) for place in range(count)]
         self._from = [range(count + place * count, count + place * count + count) for place in range(count)]
@@ -147,17 +157,20 @@ class Moves:
         self._pause_commands = [f"pause {node}" for node in ids]
         self._resume_moves = [Move("strike", node, commands=(f"resume {node}",)) for node in ids]
         self._timer_moves = [Move("fire", node) for node in ids]
+        self._call_moves = [Move("call", node) for node in ids]
         self._delivery_moves = {
             self._link(source, node): Move("deliver", node, source) for source in ids for node in ids
         }
         self._fired: dict[int, list[_Effect]] = {}
+        self._called: dict[int, list[_Effect]] = {}
         self._started: dict[int, list[_Effect]] = {}
         self._delivered: dict[int, dict[int, list[_Effect]]] = {}
         self._later: dict[int, _Later] = {}
 
     def under(self, timeouts: Timeouts) -> "Moves":
         """Return the moves over the same local states and queues in another model of time."""
-        return Moves(self._locals, self._queues, self._ids, timeouts, self.memories, self.parts)
+        locals_, queues, members = self._locals, self._queues, self._members
+        return Moves(locals_, queues, self._ids, timeouts, self.memories, self.parts, members=members)
 
     def all_down(self) -> State:
         """Return the state in which no node has started yet; each of them may restart once."""
@@ -217,10 +230,15 @@ class Moves:
         return found
 
     def strikes(self, row: State, place: int) -> Found:
-        """Return the node's kill, its pause, and the end of its pause, as far as they are possible now."""
+        """Return the node's kill, its pause, and the end of its pause, as far as they are possible now.
+
+        No fault strikes a client or a service; but a client calls its next operation, if there is one left.
+        """
         found: Found = []
         if not self._locals.alive[row[place]]:
             return found
+        if place >= self._members:
+            return self._next_call(row, place)
         if row[KILLS]:
             move = Move("strike", commands=(self._kill_commands[place],))
             found.append((move, self._killed(list(row), place)))
@@ -232,6 +250,18 @@ class Moves:
         elif row[PAUSES]:
             move = Move("strike", commands=(self._pause_commands[place],))
             found.append((move, self._paused(list(row), place, ())))
+        return found
+
+    def _next_call(self, row: State, place: int) -> Found:
+        found: Found = []
+        local, client = row[place], self._ids[place]
+        if self._calls is None or client not in self._calls.clients:
+            return found
+        if self._calls.may_call(client, self._locals.views[local].state):
+            effects = self._called.get(local)
+            if effects is None:
+                effects = self._called[local] = self._effects(local, self._locals.give_command(local, NEXT_CALL))
+            self._add_steps(found, self._call_moves[place], list(row), place, effects)
         return found
 
     def restarts(self, row: State, place: int) -> Found:
@@ -366,9 +396,9 @@ class Moves:
         """Send the messages from ``begin`` on, and try all faults that may strike before each."""
         for place in range(begin, len(sent)):
             link, message = sent[place]
-            if after[KILLS]:
+            if after[KILLS] and node < self._members:
                 found.append((move.with_fault(place, self._kill_commands[node]), self._killed(list(after), node)))
-            if after[PAUSES]:
+            if after[PAUSES] and node < self._members:
                 paused = self._paused(list(after), node, sent[place:])
                 found.append((move.with_fault(place, self._pause_commands[node]), paused))
             for commands, cut in self._cut_changes(after, link) if after[CUTS] or after[CUT] else ():

@@ -17,7 +17,7 @@ from lab.kernel import Input, Message, Node, Protocol, Step
 from lab.recording.records import End, Fault, Routed
 from lab.recording.writer import RecordLog
 from lab.script.parse import parse
-from lab.worlds.explored.states import BREAKS, WITH_OWN_CLOCKS, Move, Timeouts
+from lab.worlds.explored.states import BREAKS, NEXT_CALL, WITH_OWN_CLOCKS, Move, Timeouts
 from lab.worlds.simulated.simulation import SimulatedIncarnation, Simulation
 
 
@@ -82,6 +82,8 @@ class PathExecution(Simulation):
             self._execute_command(f"restart {node}")
         elif move.what == "fire":
             self._expire_timer(node)
+        elif move.what == "call":
+            self._feed(self.incarnations[node], NEXT_CALL)
         elif move.what == "deliver":
             self._deliver_first(lambda message: (message.source, message.target) == (move.source, node))
         while not self._restarts and self._deliver_first(lambda message: message.target not in self.incarnations):
@@ -101,8 +103,7 @@ class PathExecution(Simulation):
             super().send(incarnation, (message,))
 
     def create_node(self, node: int) -> Node:
-        parameters = self.roster.parameters_of(node)
-        fresh = _OwnClock(self.protocol_class, node, self.ids, self.header.timing, parameters)
+        fresh = self.roster.new_node_of(_OwnClock, node)
         fresh.clock_us = self.now_us
         fresh.planned = self._first_draws.get(node, ())
         self._nodes[node] = fresh

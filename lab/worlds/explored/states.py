@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from lab.kernel import Message
+from lab.kernel import CommandInput, Message
 from lab.network import Links
 from lab.properties.declarations import Counterexample, Memory, OverHistory, PropertyError, evaluate
 from lab.properties.states import FieldTypes, LocalState
@@ -44,14 +44,20 @@ WITH_OWN_CLOCKS: tuple[Timeouts, ...] = ("budget", "any")
 """The models in which each node has a clock of its own, so that a pause is no move."""
 
 
+NEXT_CALL = CommandInput("call_next", ())
+"""What lets a client call its next operation."""
+
+
 class Move(NamedTuple):
     """A move. ``node`` is the node that it happens to, ``source`` the sender, ``us`` the time that passes.
+
+    At a ``call`` a client calls its next operation.
 
     ``commands`` are executed right before it; ``during`` are those executed within the step, each after this many
     of its messages were sent. ``draws`` are the random numbers that the node draws.
     """
 
-    what: Literal["fire", "deliver", "restart", "wait", "strike"]
+    what: Literal["fire", "deliver", "restart", "wait", "strike", "call"]
     node: int = 0
     source: int = 0
     us: int = 0
@@ -88,7 +94,7 @@ _OVERDUE_US = -1
 class Queues:
     """The messages and the queues met so far, by number; queue ``EMPTY`` is empty.
 
-    A message is canonical: a request's serial is a name that does not depend on the past (``open_requests``), or
+    A message is canonical: a request's serial is a name that does not depend on the past (``request_names``), or
     STALE if nobody waits for its reply any more, and every reply has serial 0. So messages in flight look the same
     if they mean the same. Links are FIFO (rule M6), so only the first message of a queue may arrive.
 
@@ -324,6 +330,8 @@ Change = tuple[int, int]
 class Memories:
     """The memories of the properties of the history, by number; ``NOTHING`` is the start of a run.
 
+    Those properties are about nodes of the cluster, but for ``of_clients``, which is about the ``clients``.
+
     ``violated`` has, for each number, the properties violated on the way there. ``judged`` are the properties that
     had something to say of any change, ``errors`` those whose code raised an error.
 
@@ -331,9 +339,16 @@ class Memories:
     memories too costs next to nothing.
     """
 
-    def __init__(self, properties: Iterable[OverHistory], types: FieldTypes | None) -> None:
+    def __init__(
+        self,
+        properties: Iterable[OverHistory],
+        types: FieldTypes | None,
+        clients: frozenset[int] = frozenset(),
+        of_clients: str = "",
+    ) -> None:
         self.properties = tuple(properties)
         self._types = types
+        self._clients, self._of_clients = clients, of_clients
         self.violated: list[tuple[str, ...]] = []
         self.judged: set[str] = set()
         self.errors: dict[str, str] = {}
@@ -370,6 +385,8 @@ class Memories:
             before, after = (self._states[each] for each in change)
             memories, violated = deepcopy(self._contents[number]), {*self.violated[number]}
             for declared, memory in zip(self.properties, memories, strict=True):
+                if (declared.id == self._of_clients) != (after.id in self._clients):
+                    continue
                 found = self._evaluate(declared, memory, before, after)
                 if found is not None:
                     self.judged.add(declared.id)

@@ -103,9 +103,9 @@ class Successors:
         return self._followed(packed, strikes)
 
     def ways(self, packed: int, state: State) -> tuple[list[Way], list[Way]]:
-        """Return the ways without faults, and the faults, from a state, given packed and as a tuple.
+        """Return the ways without faults, and the faults and the calls of clients, from a state.
 
-        If commands are left, the next of them is the only way. If no other move is possible, healing the cut is
+        It is given packed and as a tuple. If commands are left, the next of them is the only way. If no other move is possible, healing the cut is
         one of the faults.
         """
         moves = self._moves
@@ -114,7 +114,8 @@ class Successors:
             return self._ways(row, moves.command(row)), []
         known = self._known_ways(packed)
         steps = self._steps(state, known) + self._exactly(packed, moves.waits(state))
-        faults = self._strikes(state, known) if packed & self._faults else []
+        strikes = moves.has_clients or packed & self._faults
+        faults = self._strikes(state, known) if strikes else []
         if not steps:
             faults += self._exactly(packed, moves.heals(state))
         return steps, faults

@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 from lab.kernel import Node
 from lab.kernel.fingerprint import open_requests
 from lab.kernel.traps import Ask, Until
+from lab.protocols.clients import Client
 
 
 class Suspicion(NamedTuple):
     """Whatever a node gives up when its next timer fires.
 
-    ``requests`` are those that wait for a reply, as (peer, name), with the names of ``open_requests``; ``silent``
+    ``requests`` are those that wait for a reply, as (peer, name), with the names of ``request_names``; ``silent``
     the peers that were not heard for too long; ``anybody``: a condition did not become true.
     """
 
@@ -49,6 +50,15 @@ class SuspectingNode(Node):
         self._heard_of.add(peer)
         return super().heard_us(peer)
 
+    def request_names(self) -> dict[int, int]:
+        """Return the serial of each open request with its name, a number.
+
+        The names of a client's are never used again: a server may keep a request, and answer it late.
+        """
+        if isinstance(self.protocol, Client):
+            return dict.fromkeys(open_requests(self), self.protocol.number)
+        return open_requests(self)
+
     def suspicion(self) -> Suspicion:
         """Return what the next timer gives up."""
         due = self.next_timer()
@@ -59,7 +69,7 @@ class SuspectingNode(Node):
             return Suspicion(silent=self._silent_before(due[1].procedure))
         trap = running.waits_for
         if isinstance(trap, Ask):
-            names = open_requests(self)
+            names = self.request_names()
             asked = zip(trap.peers, running.requests, strict=True)
             return Suspicion(requests=tuple((peer, names[serial]) for peer, serial in asked if serial in names))
         return Suspicion(anybody=isinstance(trap, Until))

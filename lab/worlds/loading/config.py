@@ -232,10 +232,18 @@ def _converted(protocol: type[Algorithm], parameters: dict[str, Any]) -> Any:
 
 
 def simulation_header(
-    protocol: type[Algorithm], nodes: tuple[int, ...], timing: Timing, parameters: dict[str, Any], seed: int = 0
+    protocol: type[Algorithm],
+    nodes: tuple[int, ...],
+    timing: Timing,
+    parameters: dict[str, Any],
+    seed: int = 0,
+    members: tuple[MemberTarget, ...] = (),
 ) -> Header:
     """Return the header of a simulation in memory, over perfect links."""
-    config = RunConfig("", protocol.name, nodes, timing, parameters, Link(), seed, "", world="simulated")
+    link = Link()
+    config = RunConfig(
+        "", protocol.name, nodes, timing, parameters, link, seed, "", world="simulated", members=members
+    )
     return header_of(config, protocol)
 
 

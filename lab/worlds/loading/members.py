@@ -78,6 +78,14 @@ def protocols_of(members: Iterable[MemberTarget]) -> tuple[type[Algorithm], ...]
     return tuple(load_protocol(member.target) for member in members)
 
 
+def require_executable(members: Iterable[MemberTarget], written: Written = as_option) -> None:
+    """Raise SettingError if nodes execute a program, which cannot be executed again and again."""
+    for member in members:
+        if load_protocol(member.target).is_program:
+            got = written("role", f"{format_ranges(member.nodes)}={member.parameters['program']}")
+            raise SettingError(f"{got}: a program cannot be explored, as it cannot be executed again; use lab run")
+
+
 def _ids_in(named: str, nodes: Sequence[int], got: str) -> tuple[int, ...]:
     ids: list[int] = []
     if _NODES.fullmatch(named.replace(" ", "")) is None:

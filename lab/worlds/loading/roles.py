@@ -1,14 +1,20 @@
 """The clients and services of a run, as the user asks for them."""
 
+import json
 import re
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from lab.kernel import Protocol, Timing
 from lab.protocols import Program
-from lab.protocols.clients import Client
+from lab.protocols.clients import Call, Client
+from lab.protocols.maelstrom import type_of
 from lab.protocols.services import SERVICES
 from lab.protocols.workloads import WORKLOADS
 from lab.recording.records import Role
@@ -93,10 +99,7 @@ def roles_of(
     or a workload that the protocol does not serve.
     """
     if wanted.workload is not None and wanted.workload not in WORKLOADS:
-        raise SettingError(
-            f"{written('workload', wanted.workload)}: unknown workload; known: {', '.join(WORKLOADS)}"
-            f"{did_you_mean(wanted.workload, tuple(WORKLOADS))}"
-        )
+        raise SettingError(_unknown_workload(wanted.workload, written))
     programs: dict[str, str] = {}
     for service in wanted.services:
         name, is_program, command = service.partition("=")
@@ -128,6 +131,11 @@ def roles_of(
     return tuple(roles)
 
 
+def _unknown_workload(name: str, written: Written) -> str:
+    known = f"known: {', '.join(WORKLOADS)}{did_you_mean(name, tuple(WORKLOADS))}"
+    return f"{written('workload', name)}: unknown workload; {known}"
+
+
 _SERVICE_NAME = re.compile(r"[a-z]+(-[a-z][a-z0-9]*)+")
 
 
@@ -140,6 +148,77 @@ def _service_program(service: str, name: str, command: str, written: Written, fo
     if _SERVICE_NAME.fullmatch(name) is None:
         raise SettingError(f"{got}: choose another name, of small letters with a hyphen, such as my-kv")
     return program_command(command, (), lambda _, value: written("service", f"{name}={value}"), folder)
+
+
+_FIELDS = {
+    "Read": ("key",),
+    "Write": ("key", "value"),
+    "Cas": ("key", "from", "to"),
+    "Echo": ("echo",),
+    "Generate": (),
+    "Ts": (),
+    "Txn": ("txn",),
+}
+"""The fields of operations that clients can be given, as their words follow each other."""
+
+
+def calls_of(
+    workload: str | None, texts: Sequence[str], protocol: type[Protocol], written: Written = as_option
+) -> tuple[tuple[Call, ...], ...]:
+    """Return the operations of each client, given as ``write 0 1; read 0``. Raises SettingError."""
+    example = written("client", shlex.quote("write 0 1; read 0"))
+    if workload is None:
+        if texts:
+            raise SettingError(
+                f"{written('client', shlex.quote(texts[0]))} requires {written('workload', 'lin-kv')}"
+            )
+        return ()
+    if workload not in WORKLOADS:
+        raise SettingError(_unknown_workload(workload, written))
+    if WORKLOADS[workload].final is not None:
+        given = [name for name, each in WORKLOADS.items() if each.final is None]
+        raise SettingError(
+            f"{written('workload', workload)}: it is judged by last reads, when the cluster has come to rest, which "
+            f"an exploration does not wait for; explore {', '.join(given)}, or use lab check"
+        )
+    if not texts:
+        raise SettingError(f"{written('workload', workload)}: say what each client calls: {example}")
+    _require_served(workload, protocol, written)
+    return tuple(_calls_in(text, workload, written) for text in texts)
+
+
+def given_clients(
+    workload: str, calls: tuple[tuple[Call, ...], ...], nodes: tuple[int, ...], timing: Timing
+) -> Role:
+    """Return the role of clients that call these operations when they are told."""
+    ids = tuple(range(max(nodes) + 1, max(nodes) + 1 + len(calls)))
+    settings = Client.Parameters(workload, ids, timeout_us=_timeout_us(timing), calls=calls)
+    return Role("clients", Client.name, {each: f"c{each}" for each in ids}, msgspec.to_builtins(settings))
+
+
+def _calls_in(text: str, workload: str, written: Written) -> tuple[Call, ...]:
+    known = {type_of(kind): kind for kind in WORKLOADS[workload].kinds}
+    found, got = [], written("client", shlex.quote(text))
+    for part in text.split(";"):
+        name, _, rest = part.strip().partition(" ")
+        if name not in known:
+            forms = "; ".join(" ".join([each, *map(str.upper, _FIELDS[kind])]) for each, kind in known.items())
+            raise SettingError(f"{got}: {name or 'nothing'} is no operation of {workload}; write {forms}")
+        fields = _FIELDS[known[name]]
+        words = [rest] if len(fields) == 1 and rest else rest.split()
+        if len(words) != len(fields):
+            form = " ".join([name, *map(str.upper, fields)])
+            raise SettingError(f"{got}: expected {form}, not {part.strip()}")
+        found.append(Call(known[name], dict(zip(fields, map(_value_in, words), strict=True))))
+    return tuple(found)
+
+
+def _value_in(word: str) -> Any:
+    """Return a value given as JSON, or as it stands."""
+    try:
+        return json.loads(word)
+    except (ValueError, RecursionError):
+        return word
 
 
 def wanted_in(roles: tuple[Role, ...], clients: int) -> Wanted:
