@@ -13,7 +13,7 @@ from typer import Argument, Option
 from lab.cli.campaign_file import CampaignFile, RecordCampaign, ResumeCampaign, is_own, words_of
 from lab.cli.campaign_report import describe_assertion
 from lab.cli.documents import Document, Json, print_json
-from lab.cli.explore_set_ups import explore_all
+from lab.cli.explore_set_ups import MemberDocument, explore_all, members_of
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
     CommandChecker,
@@ -125,7 +125,7 @@ class ExploreOptions(Struct, frozen=True):
         list[str],
         Option(
             metavar="NODES=PROTOCOL",
-            help="Let these nodes execute another protocol: 3=ring, 3=my_bully.py. Repeatable. See lab guide roles.",
+            help="Let these nodes execute another protocol: 3=my_bully.py. Repeatable. See lab guide roles.",
         ),
     ] = []
     workload: Annotated[
@@ -251,14 +251,6 @@ def explore(options: ExploreOptions) -> int:
     is_unjudged = bool(promised) and all(map(explorer.why_not_judged, promised))
     is_unjudged = is_unjudged or bool(workload and explorer.why_not_judged(workload))
     return EXIT_NOT_AS_EXPECTED if explorer.violated or is_unjudged else 0
-
-
-class MemberDocument(Struct, frozen=True):
-    """Nodes that execute another protocol than the rest, and its parameters."""
-
-    nodes: tuple[int, ...]
-    protocol: str
-    parameters: dict[str, Any]
 
 
 class ExploreDocument(Document, frozen=True):
@@ -499,7 +491,8 @@ class _Exploration:
             extra = f", {format_count(self.set_up.suspicions, 'wrong suspicion')}"
         print_wrapped(
             f"{sanitize(self.target)}, {format_count(self.set_up.nodes, 'node')}, {begin}, "
-            f"timeouts {self.set_up.timeouts}, {self._describe_others()}at most {format_count(self.set_up.kills, 'kill')}, "
+            f"timeouts {self.set_up.timeouts}, {self._describe_others()}"
+            f"at most {format_count(self.set_up.kills, 'kill')}, "
             f"{format_count(self.set_up.restarts, 'restart')}{extra} and "
             f"{format_count(self.set_up.cuts, 'cut')}"
         )
@@ -541,10 +534,7 @@ class _Exploration:
             cuts=self.set_up.cuts,
             pauses=self.set_up.pauses,
             suspicions=self.set_up.suspicions,
-            roles=tuple(
-                MemberDocument(each.nodes, each.protocol.name, each.protocol.parameters)
-                for each in self.header.members
-            ),
+            roles=members_of(self.campaign),
             workload=self.campaign.workload or None,
             clients=self.campaign.clients,
             states=tally.states,

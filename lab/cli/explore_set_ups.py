@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from rich.table import Table
@@ -44,12 +45,29 @@ class ExploredSetUp(Struct, frozen=True):
     assertions: tuple[ExploredAssertion, ...]
 
 
+class MemberDocument(Struct, frozen=True):
+    """Nodes that execute another protocol than the rest, and its parameters."""
+
+    nodes: tuple[int, ...]
+    protocol: str
+    parameters: dict[str, Any]
+
+
+def members_of(campaign: ExplorationCampaign) -> tuple[MemberDocument, ...]:
+    """Return the nodes that execute another protocol."""
+    infos = ((each.nodes, each.protocol) for each in campaign.base.members)
+    return tuple(MemberDocument(nodes, info.name, info.parameters) for nodes, info in infos)
+
+
 class ExploreSetUpsDocument(Document, frozen=True):
     """Explorations of several set-ups, the smallest first; ``do`` is null where each has the default command."""
 
     protocol: str
     begin: str
     do: tuple[str, ...] | None
+    roles: tuple[MemberDocument, ...]
+    workload: str | None
+    clients: tuple[str, ...]
     planned: int
     set_ups: tuple[ExploredSetUp, ...]
     recording: str | None
@@ -169,6 +187,9 @@ def document_of(
         protocol=campaign.base.protocol.title,
         begin="normal" if campaign.settled else "start",
         do=campaign.commands,
+        roles=members_of(campaign),
+        workload=campaign.workload or None,
+        clients=campaign.clients,
         planned=campaign.runs,
         set_ups=tuple(
             ExploredSetUp(

@@ -20,7 +20,7 @@ A program may also say by itself what its node shows, with a message to ``lab``:
     {"src": "n1", "dest": "lab", "body": {"type": "lab_state", "status": "Normal", "coordinator": "n3", "group":
     ["n1", "n3"], "term": 7}}
 
-A field that the lens declares, such as ``term`` above, is set to what is said of it; any other is a fact, and shown.
+A field that the lens declares (``term``) is set to what is said of it; any other is a fact, which is shown.
 """
 
 import json

@@ -3,6 +3,8 @@
 import json
 import re
 
+import pytest
+
 from tests.cli.invocation import ROOT, Lab
 
 COUNTS = re.compile(
@@ -187,6 +189,9 @@ def test_json(lab: Lab) -> None:
         "cuts": 1,
         "pauses": 0,
         "suspicions": 0,
+        "roles": [],
+        "workload": None,
+        "clients": [],
         "exhaustive": False,
         "not_distinguished": ["ages beyond 1.2s of messages heard and procedures begun"],
         "stopped_at": None,
@@ -201,6 +206,84 @@ def test_json(lab: Lab) -> None:
     assert (cut["exhaustive"], cut["stopped_at"], cut["recording"]) == (False, "10 states", None)
     assert cut["waiting"] > 0
     assert cut["assertions"][0]["verdict"] == "no violation in 10 states"
+
+
+REGISTER = str(ROOT / "lab" / "guide" / "build" / "register.py")
+CLIENTS = ("--workload", "lin-kv", "--client", "write 0 1", "--client", "read 0")
+
+
+def test_clients(lab: Lab) -> None:
+    """The report names them; their history is judged, and kept with the shortest counterexample to it."""
+    words = ("explore", REGISTER, "--nodes", "2", "--kills", "0", "--timeouts", "prompt", *CLIENTS)
+    calm = lab(*words)
+    assert calm.status == 0
+    assert "a client calls write 0 1, a client calls read 0, at most 0 kills" in calm.out
+    assert re.search(r"^  lin-kv +no violation in [\d,]+ states  \(a store: ", calm.out, re.MULTILINE)
+    cut = lab(*words, "--cuts", "1", "--out", "lost.jsonl")
+    assert cut.status == 1
+    assert re.search(r"^  lin-kv +violated in [\d,]+ states, the first after 20 moves  ", cut.out, re.MULTILINE)
+    assert "recorded: lost.jsonl, the shortest counterexample to lin-kv" in cut.out
+    shown = lab("consistency", "lost.jsonl")
+    assert shown.status == 1
+    assert "2 operations of 2 clients" in shown.out
+    unjudged = lab(*words[:-1], "read 0", "--states", "3")
+    assert unjudged.status == 1
+    assert re.search(r"^  lin-kv +not judged: no operation was answered in any state", unjudged.out, re.MULTILINE)
+
+
+def test_clients_in_several_set_ups(lab: Lab) -> None:
+    """The campaign is kept with its clients, and resumed with them alone."""
+    words = ("explore", REGISTER, "--nodes", "1-2", "--kills", "0", "--timeouts", "prompt", *CLIENTS)
+    done = lab(*words, "--record", "all.jsonl")
+    assert done.status == 0
+    assert "from all nodes Normal, a client calls write 0 1, a client calls read 0: 2 of 2 set-ups" in done.out
+    others = (*words[:-1], "read 1", "--resume", "all.jsonl")
+    assert "--client" in lab(*others).refused()
+    again = lab(*words, "--resume", "all.jsonl", "--json")
+    assert json.loads(again.out)["clients"] == ["write 0 1", "read 0"]
+
+
+def test_two_protocols(lab: Lab) -> None:
+    """Assumption 1 is broken, which excuses what is violated; without a file, there is no code to execute."""
+    (lab.folder / "mine.py").write_text(
+        "from lab.protocols import Bully, Status\n"
+        "from lab.kernel import procedure\n"
+        "class Mine(Bully):\n"
+        "    name = 'my-bully'\n"
+        "    @procedure\n"
+        "    async def election(self):\n"
+        "        self.status, self.coordinator = Status.NORMAL, self.id\n"
+    )
+    words = ("explore", "bully", "--nodes", "2", "--from", "start", "--timeouts", "prompt", "--role", "1=mine.py")
+    done = lab(*words)
+    assert done.status == 1
+    assert "timeouts prompt, 1=my-bully, at most 1 kill" in done.out
+    assert "the first after 0 moves, excused: assumption 1 broken" in done.out
+    assert json.loads(lab(*words, "--states", "9", "--json").out)["roles"][0]["protocol"] == "my-bully"
+    assert lab(*words, "--record", "mix.jsonl").status == 1
+    assert "no code that a recording names is executed" in lab.fresh("explore", "--resume", "mix.jsonl").refused()
+    assert lab(*words, "--resume", "mix.jsonl").status == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--workload", "lin-kv"), "say what each client calls: --client 'write 0 1; read 0'"),
+        (("--client", "read 0"), "--client 'read 0' requires --workload lin-kv"),
+        (("--workload", "lin-kw", "--client", "read 0"), "did you mean lin-kv?"),
+        (("--workload", "broadcast", "--client", "read"), "it is judged by last reads"),
+        (
+            ("--workload", "lin-kv", "--client", "wrte 0 1"),
+            "--client 'wrte 0 1': wrte is no operation of lin-kv; write read KEY; write KEY VALUE; cas KEY FROM",
+        ),
+        (("--workload", "lin-kv", "--client", "read 0; write 0"), "expected write KEY VALUE, not write 0"),
+        (("--role", "9=ring"), "there is no node 9"),
+        (("--role", "2=./elect --verbose"), "there is no such file"),
+        (("--role", f"2={ROOT}/lab/guide/build/nodes/elect.py x"), "a program cannot be explored"),
+    ],
+)
+def test_mistakes_in_clients_and_roles(lab: Lab, words: tuple[str, ...], why: str) -> None:
+    assert why in lab.within("explore", REGISTER, *words).refused()
 
 
 def test_a_stopped_search_proves_nothing(lab: Lab) -> None:

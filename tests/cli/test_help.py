@@ -52,6 +52,7 @@ OPTIONS = {
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --record --resume --parts --part "
     "--output --table --json",
     "explore": "--nodes --kills --restarts --cuts --pauses --timeouts --suspicions --from --states --depth --set "
+    "--role --workload --client "
     "--properties --do --out --record --resume --junit --json",
     "scale": "--nodes --t --seed --record --resume --output --table --json",
     "exercise list": "--exercises --json",

@@ -5,7 +5,7 @@ from pathlib import Path
 from lab.kernel import Step
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
-from lab.protocols import Election, source_of
+from lab.protocols import Algorithm, Election, source_of
 from lab.recording.reader import open_recording
 from lab.recording.records import Header, Record
 from lab.recording.writer import MemoryLog, Writer
@@ -37,7 +37,7 @@ def judged(protocol: type[Election], count: int, records: list[Record]) -> list[
     return judge.violations
 
 
-def assert_it_re_executes(records: list[Record], protocol: type[Election], path: Path) -> None:
+def assert_it_re_executes(records: list[Record], protocol: type[Algorithm], path: Path) -> None:
     """Write the records as a recording, and execute all of its steps again."""
     header, *others = records
     assert isinstance(header, Header)

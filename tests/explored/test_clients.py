@@ -87,8 +87,8 @@ class Late(Register):
 
 
 def explored(protocol: type[Algorithm] | str, clients: list[str], nodes: int = 1, **settings: Any) -> Any:
-    settings = {"kills": 0, "timeouts": "prompt"} | settings
-    return lab.explore(protocol, nodes, workload="lin-kv", clients=clients, **settings)
+    given: dict[str, Any] = {"kills": 0, "timeouts": "prompt"} | settings
+    return lab.explore(protocol, nodes, workload="lin-kv", clients=clients, **given)
 
 
 CLIENTS = ["write 0 1; read 0", "cas 0 1 2; read 0"]
@@ -96,7 +96,7 @@ CLIENTS = ["write 0 1; read 0", "cas 0 1 2; read 0"]
 
 @pytest.mark.parametrize("timeouts", ["synchronous", "prompt", "ordered"])
 def test_a_right_register_is_right_in_all_executions(timeouts: str) -> None:
-    """However the operations overlap; and they do: a read returns what the other client wrote, or the cas fails."""
+    """However the operations overlap; and they do: a read returns what the other wrote, or the cas fails."""
     found = explored(Register, CLIENTS, timeouts=timeouts)
     assert found.failures == ()
     assert "no violation" in found.verdicts["lin-kv"] or found.verdicts["lin-kv"] == "holds"

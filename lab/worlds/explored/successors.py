@@ -105,8 +105,8 @@ class Successors:
     def ways(self, packed: int, state: State) -> tuple[list[Way], list[Way]]:
         """Return the ways without faults, and the faults and the calls of clients, from a state.
 
-        It is given packed and as a tuple. If commands are left, the next of them is the only way. If no other move is possible, healing the cut is
-        one of the faults.
+        It is given packed and as a tuple. If commands are left, the next of them is the only way. If no other move
+        is possible, healing the cut is one of the faults.
         """
         moves = self._moves
         if state[COMMANDS]:

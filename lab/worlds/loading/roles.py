@@ -178,8 +178,8 @@ def calls_of(
     if WORKLOADS[workload].final is not None:
         given = [name for name, each in WORKLOADS.items() if each.final is None]
         raise SettingError(
-            f"{written('workload', workload)}: it is judged by last reads, when the cluster has come to rest, which "
-            f"an exploration does not wait for; explore {', '.join(given)}, or use lab check"
+            f"{written('workload', workload)}: it is judged by last reads, when the cluster has come to rest, "
+            f"which an exploration does not wait for; explore {', '.join(given)}, or use lab check"
         )
     if not texts:
         raise SettingError(f"{written('workload', workload)}: say what each client calls: {example}")
