@@ -8,6 +8,7 @@ import nbclient
 import nbformat
 import pytest
 
+import lab
 from lab.guide.contents import find_page
 from tests.profile import amount
 
@@ -15,7 +16,7 @@ PYTHON, TEXT = (
     re.findall(rf"^```{language}\n(.*?)^```$", find_page("library").text, re.MULTILINE | re.DOTALL)
     for language in ("python", "text")
 )
-RUN, NOTEBOOK, TEST, EXPLORATION, COUNTEREXAMPLE, LIVE = PYTHON
+RUN, NOTEBOOK, TEST, EXPLORATION, COUNTEREXAMPLE, CLIENTS, LIVE = PYTHON
 RUN_TEXT, FAILURE, EXPLORATION_TEXT, COUNTEREXAMPLE_TEXT, LIVE_TEXT = TEXT
 
 
@@ -67,6 +68,12 @@ def test_an_exploration(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == EXPLORATION_TEXT
     exec(COUNTEREXAMPLE, names)
     assert capsys.readouterr().out == COUNTEREXAMPLE_TEXT
+
+
+def test_an_exploration_of_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the register of the guide, in its folder."""
+    monkeypatch.chdir(find_page("workloads").path.parent)
+    exec(CLIENTS, {"lab": lab})
 
 
 @pytest.mark.live
