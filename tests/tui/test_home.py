@@ -16,6 +16,7 @@ from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+import lab
 from lab.cli import home
 from lab.exercises.attempts import ExerciseProgress, StudentFolder, login_name
 from lab.exercises.exercise_reader import find_exercise
@@ -43,6 +44,7 @@ from tests.cli.invocation import Lab
 from tests.tui.recorded import SHIPPED
 from tests.waiting import WAIT_S
 
+REGISTER = Path(lab.__file__).with_name("guide") / "build" / "register.py"
 STYLES = ThemeStyles(glyphs_for({"LANG": "C.UTF-8"}))
 RUN = RunInfo("ring-1", 1, "ring", (1, 2, 3), "2026-11-24T10:00:00+00:00", "", "")
 
@@ -227,7 +229,7 @@ def test_exercises_begun_come_first() -> None:
     assert items[0].title == "three-and-two"
     assert items[0].note == "best 0 of 8 points: Three and two"
     assert items[1].note == "new: A first election"
-    assert len(items) == 49
+    assert len(items) == 50
     assert sum(not item.is_folded for item in items) == 4
 
 
@@ -336,6 +338,15 @@ def test_a_recording_has_its_diagram_and_its_verdicts(digest: RecordingDigest) -
     assert "▲" in text
     assert "✗ violated, excused: A1.1 (one coordinator)" in text
     assert "✓ holds: A2 (elects in time)" in text
+
+
+def test_the_history_of_clients_is_judged(tmp_path: Path) -> None:
+    """A run whose clients lose a write is not shown as one in which all holds."""
+    lines = ["at 3s partition 1 2 | 3", "at 6s heal"]
+    run = lab.simulate(str(REGISTER), 3, seed=1, script=lines, for_="14s", workload="lin-kv")
+    run.save(tmp_path / "lost.jsonl")
+    text = _text(list(describe_recording(digest_recording(tmp_path / "lost.jsonl", lambda _: None), "x", 80, STYLES)))
+    assert "✗ VIOLATED: lin-kv (a store: read, write, cas, linearizable for each key)" in text.replace("\n  ", " ")
 
 
 def test_a_large_cluster_has_a_row_for_each_node_that_fits(digest: RecordingDigest) -> None:

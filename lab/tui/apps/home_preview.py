@@ -15,6 +15,7 @@ from lab.analysis.spacetime import MessageEdge, StatusInterval
 from lab.export.excerpt import ExportError, ExportOptions, read_excerpt
 from lab.foreign_file import read_foreign_text
 from lab.properties.assertions import ASSERTIONS
+from lab.properties.history_verdict import describe_workload, judge_history
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Verdict
 from lab.protocols import Algorithm
@@ -148,10 +149,13 @@ def digest_recording(path: Path, progress: Callable[[object], object]) -> Record
             raise UnreadableError("it is too long for a preview")
         with closing(open_recording(path)) as store:
             excerpt = read_excerpt(store, ExportOptions(), progress)
-            judge = Judge(store.header)
+            judge, records = Judge(store.header), []
             for number, record in enumerate(store.records()):
                 judge.observe(record)
+                records.append(record)
                 progress(number)
+            if (history := judge_history(records)) is not None:
+                judge.conclude(history)
             return RecordingDigest(
                 store.header,
                 excerpt.until_us,
@@ -195,8 +199,9 @@ _VERDICTS = {
 
 def _describe_verdict(verdict: Verdict, width: int, styles: ThemeStyles) -> Iterator[Text]:
     sign, text = _VERDICTS[verdict.word]
-    assertion = ASSERTIONS.get(verdict.assertion)
-    name = verdict.assertion + (f" ({assertion.short})" if assertion is not None else "")
+    name, assertion = verdict.assertion, ASSERTIONS.get(verdict.assertion)
+    short = describe_workload(name) if assertion is None else assertion.short
+    name += f" ({short})" if short else ""
     yield from _hang(f"{styles.glyphs.marks[sign]} ", f"{text}: {name}", width, styles.verdict(verdict.word))
 
 
