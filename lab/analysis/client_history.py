@@ -19,6 +19,7 @@ from lab.histories.operations import ErrorReply, History, HistoryBuilder, Histor
 from lab.histories.results import CheckResult, Finding
 from lab.histories.workloads import WORKLOADS
 from lab.kernel import Fired, Message, Received, Step
+from lab.protocols.clients import CLIENTS
 from lab.protocols.workloads import may_have_happened, operation_of, result_of
 from lab.recording.records import Fault, Header, Process, Record
 from lab.units import format_us
@@ -46,7 +47,7 @@ class ClientHistory:
     """
 
     def __init__(self, header: Header) -> None:
-        clients = [role for role in header.roles if role.protocol == "client"]
+        clients = [role for role in header.roles if role.protocol in CLIENTS]
         self.workload = str(clients[0].parameters.get("workload", "")) if clients else ""
         from_us = clients[0].parameters.get("from_us") if clients else None
         self._from_us = from_us if isinstance(from_us, int) else 0

@@ -14,7 +14,7 @@ from lab.histories.workloads import WORKLOADS
 from lab.properties.declarations import Counterexample, Memory, OverHistory
 from lab.properties.declarations import Outcome as Judged
 from lab.properties.states import LocalState
-from lab.protocols.clients import CALLING, Call, Client
+from lab.protocols.clients import CALLING, Call, GivenClient
 from lab.protocols.workloads import may_have_happened, operation_of, result_of
 from lab.recording.records import Header
 
@@ -34,8 +34,8 @@ class GivenCalls:
     def of(cls, header: Header) -> "GivenCalls | None":
         """Return those of a run; None if its clients are given none. Raises msgspec.ValidationError."""
         for role in header.roles:
-            if role.protocol == Client.name and role.parameters.get("calls"):
-                settings = msgspec.convert(role.parameters, Client.Parameters)
+            if role.protocol == GivenClient.name:
+                settings = msgspec.convert(role.parameters, GivenClient.Parameters)
                 return cls(settings.workload, dict(zip(settings.clients, settings.calls, strict=True)), role.nodes)
         return None
 

@@ -13,7 +13,7 @@ from lab.histories.results import CheckResult
 from lab.histories.workloads import WORKLOADS
 from lab.kernel import Step
 from lab.properties.verdicts import Evidence, Violation, WitnessState
-from lab.protocols.clients import Client
+from lab.protocols.clients import CLIENTS
 from lab.recording.records import Header, Record
 
 
@@ -73,7 +73,7 @@ class HistoryVerdict(Struct, frozen=True):
 
 def workload_of(header: Header) -> str:
     """Return the workload of the run's clients; empty without clients."""
-    clients = next((role for role in header.roles if role.protocol == Client.name), None)
+    clients = next((role for role in header.roles if role.protocol in CLIENTS), None)
     return "" if clients is None else str(clients.parameters.get("workload", ""))
 
 

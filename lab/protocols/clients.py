@@ -31,12 +31,12 @@ from lab.protocols.operations import (
 )
 from lab.protocols.workloads import WORKLOADS, Draw
 
-__all__ = ["CALLING", "CLIENTS", "IDLE", "REQUESTS", "Call", "Client"]
+__all__ = ["CALLING", "CLIENTS", "IDLE", "REQUESTS", "Call", "Client", "GivenClient"]
 
 _to_json = msgspec.json.Encoder(order="deterministic").encode
 
 IDLE, CALLING = "Idle", "Calling"
-"""The statuses of a client that calls when it is told."""
+"""The statuses of a client that is given its operations."""
 
 _OPERATIONS = (
     *(Add, Broadcast, Cas, CommitOffsets, Echo, Generate, ListCommittedOffsets, Poll, Read, Send, Topology, Ts),
@@ -85,14 +85,10 @@ class Client(Protocol):
         final_us: int | None = None
         """When each begins its last operation, if the workload has one; None: never."""
         keys: int = 5
-        calls: tuple[tuple[Call, ...], ...] = ()
-        """The operations of each client, which it calls one after the other when told; none: it draws them."""
 
     status: str = "Working"
     number: Safe[int] = 0
     """The number of operations that it has called, in all its incarnations."""
-    outcome: str = ""
-    """The answer to the last operation that it was told to call, as JSON: kind and fields; empty: none in time."""
     polled: tuple[tuple[str, int], ...] = ()
     """Of each log, the offset after the last message that it has seen."""
     ok: Auxiliary[int] = 0
@@ -111,26 +107,7 @@ class Client(Protocol):
         return self.peers[self.place % len(self.peers)]
 
     def started(self) -> None:
-        if self.parameters.calls:
-            self.status = IDLE
-        else:
-            self.begin(self.operate)
-
-    @command(to="named")
-    def call_next(self) -> None:
-        """Call the next of the operations that it was given, if none is under way."""
-        if self.status == IDLE and self.number < len(self.parameters.calls[self.place]):
-            self.begin(self.call_given)
-
-    @procedure
-    async def call_given(self) -> None:
-        """Call an operation, and keep what it was answered."""
-        self.status, self.outcome = CALLING, ""
-        given = self.parameters.calls[self.place][self.number]
-        self.number += 1
-        answer = await self.attempt(given.request())
-        self.outcome = "" if answer is None else _as_text(answer)
-        self.status = IDLE
+        self.begin(self.operate)
 
     @procedure
     async def operate(self) -> None:
@@ -183,7 +160,47 @@ class Client(Protocol):
         return answer is not None and not isinstance(answer, Error)
 
 
-CLIENTS: dict[str, type[Protocol]] = {Client.name: Client}
+class GivenClient(Client):
+    """A client that calls the operations that it is given, one after the other, each when it is told."""
+
+    name: ClassVar[str] = "given-client"
+
+    class Parameters(Struct, frozen=True):
+        """The operations of all clients."""
+
+        workload: str = "echo"
+        clients: tuple[int, ...] = ()
+        """The ids of all clients."""
+        calls: tuple[tuple[Call, ...], ...] = ()
+        """The operations of each."""
+        timeout_us: int = 1_000_000
+        """The time for which a client waits for an answer."""
+
+    status: str = IDLE
+    outcome: str = ""
+    """The answer to the last operation as JSON, its kind and its fields; empty: there was none in time."""
+
+    def started(self) -> None:
+        """Wait for the first command."""
+
+    @command(to="named")
+    def call_next(self) -> None:
+        """Call the next of the operations, if there is one left and none under way."""
+        if self.status == IDLE and self.number < len(self.parameters.calls[self.place]):
+            self.begin(self.call_given)
+
+    @procedure
+    async def call_given(self) -> None:
+        """Call an operation, and keep what it was answered."""
+        self.status, self.outcome = CALLING, ""
+        given = self.parameters.calls[self.place][self.number]
+        self.number += 1
+        answer = await self.attempt(given.request())
+        self.outcome = "" if answer is None else _as_text(answer)
+        self.status = IDLE
+
+
+CLIENTS: dict[str, type[Protocol]] = {each.name: each for each in (Client, GivenClient)}
 
 
 def _as_text(answer: Payload) -> str:

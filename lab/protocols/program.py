@@ -163,11 +163,11 @@ class Program(Election):
             known_version = self._understood("definition", version, number, self.definition.version)
             self.definition = Definition(known_version, self.coordinator, tuple(sorted(self.up)))
         self.processing = self.status is Status.NORMAL
-        told = {name: value for name, value in body.items() if name not in _STATE}
+        others = {name: value for name, value in body.items() if name not in _STATE}
         for field in self.fields[len(Program.fields) :]:
-            if field.name in told:
-                self._set(field, told.pop(field.name))
-        facts = [f"{name} {_text(value)}" for name, value in told.items()]
+            if field.name in others:
+                self._set(field, others.pop(field.name))
+        facts = [f"{name} {_text(value)}" for name, value in others.items()]
         self.facts = tuple(sanitize(each, _LONGEST_FACT) for each in facts[:_MOST_FACTS])
 
     def _set(self, field: StateField, value: Any) -> None:

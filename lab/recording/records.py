@@ -180,7 +180,7 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="r
     @property
     def clients(self) -> frozenset[int]:
         """The ids of the clients; the others outside the cluster are services."""
-        return frozenset(node for role in self.roles if role.protocol == "client" for node in role.nodes)
+        return frozenset(node for role in self.roles if role.protocol in _CLIENTS for node in role.nodes)
 
     @property
     def all_nodes(self) -> tuple[int, ...]:
@@ -453,6 +453,7 @@ def convert_or_none(value: Any, kind: type[T]) -> T | None:
 
 
 _LONGEST = 160
+_CLIENTS = ("client", "given-client")
 
 
 def decode_fields(line: bytes) -> dict[str, Any]:

@@ -104,8 +104,9 @@ class Reexecution:
     """Re-execute a run, record by record; the attributes are the state after the last record.
 
     By node, ``nodes`` holds the last incarnation, ``incarnations`` its number, ``stores`` its stable storage, and
-    ``serials`` the next serial. ``messages`` maps those in flight to (message, copies that can still arrive). With
-    ``source_differs`` the source lines at which procedures wait are not compared. Raises NotARecordingError.
+    ``serials`` the next serial. ``messages`` maps those in flight to (message, copies that can still arrive). The
+    source lines at which procedures wait are not compared with ``source_differs``, nor of clients and services,
+    whose source is not recorded. Raises NotARecordingError.
     """
 
     def __init__(self, header: Header, protocol: type[Protocol], source_differs: bool) -> None:
@@ -120,6 +121,7 @@ class Reexecution:
         self._base: Snapshot | None = None
         self._is_base_lost = False
         self._source_differs = source_differs
+        self._others = frozenset(header.names)
         try:
             self._roster = Roster.of(header, protocol)
         except msgspec.ValidationError as error:
@@ -283,7 +285,7 @@ class Reexecution:
         if self._steps.is_same(recorded, executed, node.waits()):
             return None
         was, now = recorded.whole(before, self._steps.waits(node.id)), executed.whole(before, node.waits())
-        if self._source_differs:
+        if self._source_differs or recorded.node in self._others:
             was, now = _without_lines(was), _without_lines(now)
         return (
             None

@@ -207,7 +207,7 @@ def test_what_a_mix_violates_is_excused(tmp_path: Path) -> None:
     assert_it_re_executes(list(found.run.records), Bully, tmp_path / "run.jsonl")
 
 
-def test_a_mix_that_never_agrees_is_said_to() -> None:
+def test_a_mix_that_never_agrees_is_refused() -> None:
     """It is noticed, however long its nodes go on electing."""
     with pytest.raises(UserError, match="does not become Normal under one coordinator"):
         lab.explore("bully", 2, timeouts="prompt", role={"2": "ring"})

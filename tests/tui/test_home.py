@@ -345,7 +345,9 @@ def test_the_history_of_clients_is_judged(tmp_path: Path) -> None:
     lines = ["at 3s partition 1 2 | 3", "at 6s heal"]
     run = lab.simulate(str(REGISTER), 3, seed=1, script=lines, for_="14s", workload="lin-kv")
     run.save(tmp_path / "lost.jsonl")
-    text = _text(list(describe_recording(digest_recording(tmp_path / "lost.jsonl", lambda _: None), "x", 80, STYLES)))
+    text = _text(
+        list(describe_recording(digest_recording(tmp_path / "lost.jsonl", lambda _: None), "x", 80, STYLES))
+    )
     assert "✗ VIOLATED: lin-kv (a store: read, write, cas, linearizable for each key)" in text.replace("\n  ", " ")
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 
 from lab.kernel import Protocol, Timing
 from lab.protocols import Program
-from lab.protocols.clients import Call, Client
+from lab.protocols.clients import Call, Client, GivenClient
 from lab.protocols.maelstrom import type_of
 from lab.protocols.services import SERVICES
 from lab.protocols.workloads import WORKLOADS
@@ -192,8 +192,8 @@ def given_clients(
 ) -> Role:
     """Return the role of clients that call these operations when they are told."""
     ids = tuple(range(max(nodes) + 1, max(nodes) + 1 + len(calls)))
-    settings = Client.Parameters(workload, ids, timeout_us=_timeout_us(timing), calls=calls)
-    return Role("clients", Client.name, {each: f"c{each}" for each in ids}, msgspec.to_builtins(settings))
+    settings = GivenClient.Parameters(workload, ids, calls, _timeout_us(timing))
+    return Role("clients", GivenClient.name, {each: f"c{each}" for each in ids}, msgspec.to_builtins(settings))
 
 
 def _calls_in(text: str, workload: str, written: Written) -> tuple[Call, ...]:

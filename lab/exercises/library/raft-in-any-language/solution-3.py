@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whoever has a leader gives no vote, and a later term is not told to those who lag behind."""
+"""Whoever has a leader gives no vote, and a later term is not reported to those who lag behind."""
 
 import json
 import os
@@ -17,10 +17,10 @@ def send(target: str, **body: Any) -> None:
 
 def follow(node: str | None) -> None:
     """Follow this node in the current term, or nobody; say so if it is new."""
-    global leader, told
+    global leader, reported
     leader = node
-    if (node, term) != told:
-        told = node, term
+    if (node, term) != reported:
+        reported = node, term
         send("lab", type="lab_state", status="Normal" if node else "Election", coordinator=node, term=term)
 
 
@@ -92,7 +92,7 @@ LEAST_WAIT_S = 0.6
 term = 0
 voted_for: str | None = None
 leader: str | None = None
-told: tuple[str | None, int] = (None, 0)
+reported: tuple[str | None, int] = (None, 0)
 votes: set[str] = set()
 heard: dict[str, float] = {}
 patient_until_s = 0.0

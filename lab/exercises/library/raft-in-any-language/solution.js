@@ -4,7 +4,7 @@ const LEAST_WAIT_MS = 600;
 const lines = require('readline').createInterface({ input: process.stdin });
 const votes = new Set();
 const heard = {};
-let name, others, term = 0, votedFor = null, leader = null, told = 'null 0', patientUntil = 0;
+let name, others, term = 0, votedFor = null, leader = null, reported = 'null 0', patientUntil = 0;
 
 function send(dest, body) {
   process.stdout.write(JSON.stringify({ src: name, dest, body }) + '\n');
@@ -13,8 +13,8 @@ function send(dest, body) {
 // Follow this node in the current term, or nobody; say so if it is new.
 function follow(node) {
   leader = node;
-  if (`${node} ${term}` !== told) {
-    told = `${node} ${term}`;
+  if (`${node} ${term}` !== reported) {
+    reported = `${node} ${term}`;
     send('lab', { type: 'lab_state', status: node ? 'Normal' : 'Election', coordinator: node, term });
   }
 }
