@@ -21,8 +21,10 @@ from lab.cli.terminal import (
     require_terminal,
 )
 from lab.export.excerpt import ExportError, Film
+from lab.export.film_files import GIF_FRAMES_PER_S, MP4_FRAMES_PER_S, encode_gif, encode_mp4, find_ffmpeg
 from lab.lectures.lecture import Lecture, Question, Step
 from lab.lectures.lecture_check import lecture_problems, run_problems
+from lab.lectures.lecture_film import LectureFilm
 from lab.lectures.lecture_handout import format_handout
 from lab.lectures.lecture_reader import find_lecture, names, read_lecture
 from lab.lectures.recorded_lecture import RecordedLecture, record_lecture
@@ -316,17 +318,26 @@ def simulate_runs(lecture: Lecture, folder: Path) -> RecordedLecture | None:
     return None if problems else recorded
 
 
+LectureKind = Literal["slides", "handout", "film"]
+
+
 class LectureExportDocument(Document, frozen=True):
     """The file that was written, and whether it has the notes for the teacher."""
 
     lecture: str
     file: str
-    kind: Literal["slides", "handout", "film"]
+    kind: LectureKind
     notes: bool
     bytes: int
 
 
-_KINDS: dict[str, Literal["slides", "handout", "film"]] = {".html": "slides", ".md": "handout", ".cast": "film"}
+_KINDS: dict[str, LectureKind] = {
+    ".html": "slides",
+    ".md": "handout",
+    ".cast": "film",
+    ".gif": "film",
+    ".mp4": "film",
+}
 
 
 @group.command(
@@ -334,13 +345,19 @@ _KINDS: dict[str, Literal["slides", "handout", "film"]] = {".html": "slides", ".
     lab lecture export bully-and-its-price -o bully.html\n
     lab lecture export bully-and-its-price -o bully.html --no-notes\n
     lab lecture export my-lecture.md -o handout.md\n
+    lab lecture export my-lecture.md -o film.mp4\n
     lab lecture export my-lecture.md -o film.cast   (asciinema play film.cast)"""
 )
 def export(
     name: Named,
     out: Annotated[
         Path,
-        Option("--out", "-o", metavar="FILE", help="FILE.html: slides. FILE.md: a hand-out. FILE.cast: a film."),
+        Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="FILE.html: slides. FILE.md: a hand-out. FILE.mp4, .gif, .cast: a film.",
+        ),
     ],
     no_notes: Annotated[
         bool, Option("--no-notes", help="Slides: leave out the notes, if students get the file.")
@@ -352,15 +369,17 @@ def export(
 
     Slides are one HTML file, for use offline: arrow keys turn them, a shows the answer of a question, n the notes.
     Each step that shows a run has its space-time diagram. A hand-out is Markdown: texts, questions, and how to see
-    each run, with the answers at the end. A film is an asciicast of the rehearsal, for asciinema: each step with
-    its text, its run up to where it stops, its question and the answer.
+    each run, with the answers at the end. A film has the text of each step, its run up to where it stops, its
+    question and the answer: as video (mp4, gif) the run is a space-time diagram that grows; an asciicast (cast) is
+    the interface, for asciinema. Videos require pip install 'coordinator-lab[figures]', mp4 also ffmpeg.
 
     Exit status: 0 written, 1 a step cannot be shown, 2 usage error, 130 Ctrl-C.
     """
     kind = _KINDS.get(out.suffix)
     if kind is None:
         raise UsageError(
-            f"--out {out}: name a file that ends in .html for slides, .md for a hand-out, or .cast for a film"
+            f"--out {out}: name a file that ends in .html for slides, .md for a hand-out, or .mp4, .gif or .cast "
+            "for a film"
         )
     if no_notes and kind != "slides":
         raise UsageError(f"--no-notes: a {'film' if kind == 'film' else 'hand-out'} has no notes; leave it out")
@@ -372,14 +391,13 @@ def export(
         raise UsageError(f"{out} exists already; name another with --out, or overwrite it with --force")
     match kind:
         case "slides":
-            text = _slides(lecture, not no_notes)
+            data = _slides(lecture, not no_notes)
         case "handout":
-            text = format_handout(lecture)
+            data = format_handout(lecture).encode()
         case "film":
-            text = _film(lecture)
-    if text is None:
+            data = _film(lecture, out.suffix)
+    if data is None:
         return EXIT_NOT_AS_EXPECTED
-    data = text.encode()
     write_whole(file, data)
     if json:
         has_notes = kind == "slides" and not no_notes
@@ -389,7 +407,7 @@ def export(
     return 0
 
 
-def _slides(lecture: Lecture, with_notes: bool) -> str | None:
+def _slides(lecture: Lecture, with_notes: bool) -> bytes | None:
     """Return the slides; None if a step cannot be shown, which is printed. Raises UsageError."""
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
         recorded = simulate_runs(lecture, Path(folder))
@@ -397,20 +415,37 @@ def _slides(lecture: Lecture, with_notes: bool) -> str | None:
             return None
         try:
             with Progress(f"drawing {lecture.name}", "step", len(lecture.steps)) as progress:
-                return format_slides(recorded, with_notes, progress)
+                return format_slides(recorded, with_notes, progress).encode()
         except ExportError as error:
             raise UsageError(f"{lecture.path}: {error}") from None
 
 
-def _film(lecture: Lecture) -> str | None:
-    """Return the film; None if a step cannot be shown, which is printed."""
+def _film(lecture: Lecture, suffix: str) -> bytes | None:
+    """Return the film; None if a step cannot be shown, which is printed. Raises UsageError."""
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
         recorded = simulate_runs(lecture, Path(folder))
         if recorded is None:
             return None
-        from lab.tui.apps.lecture_cast import write_lecture_cast  # noqa: PLC0415 - loads the interface
+        try:
+            with Progress(f"filming {lecture.name}", "step", len(lecture.steps)) as progress:
+                return _cast(recorded, progress) if suffix == ".cast" else _video(recorded, suffix, progress)
+        except ExportError as error:
+            raise UsageError(f"{lecture.path}: {error}") from None
 
-        out = io.StringIO()
-        with Progress(f"filming {lecture.name}", "step", len(lecture.steps)) as progress:
-            write_lecture_cast(recorded.presentation, out, Film(), progress)
-        return out.getvalue()
+
+def _cast(recorded: RecordedLecture, progress: Progress) -> bytes:
+    from lab.tui.apps.lecture_cast import write_lecture_cast  # noqa: PLC0415 - loads the interface
+
+    out = io.StringIO()
+    write_lecture_cast(recorded.presentation, out, Film(), progress)
+    return out.getvalue().encode()
+
+
+def _video(recorded: RecordedLecture, suffix: str, progress: Progress) -> bytes:
+    out = io.BytesIO()
+    if suffix == ".gif":
+        encode_gif(LectureFilm(recorded, GIF_FRAMES_PER_S, progress), out)
+    else:
+        ffmpeg = find_ffmpeg()
+        encode_mp4(ffmpeg, LectureFilm(recorded, MP4_FRAMES_PER_S, progress), MP4_FRAMES_PER_S, out)
+    return out.getvalue()

@@ -8,9 +8,10 @@ import importlib
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, Protocol, TextIO
 
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.figure_themes import Theme
@@ -21,20 +22,39 @@ _COLOURS = ("green", "orange", "sky", "vermilion", "purple", "yellow")
 _BLENDS, _APART = 24, 8
 """The most steps to a colour, and how far apart they are at least: Pillow confuses colours that are closer."""
 _TRANSPARENT = 255
-_GIF_FRAMES_PER_S, _MP4_FRAMES_PER_S = 12, 25
+GIF_FRAMES_PER_S, MP4_FRAMES_PER_S = 12, 25
 _GIF_TICK_US = 10_000
 _MOST_GIF_FRAMES_PER_S = 50
 """Viewers show faster films much slower."""
 _NO_FFMPEG = "this requires the program ffmpeg: apt install ffmpeg, or brew install ffmpeg; or export to gif"
 
 
+class Frames(Protocol):
+    """A film: images of one size, with few colours, and how long each is shown."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+
+    @property
+    def theme(self) -> Theme:
+        """The theme that has its colours."""
+
+    def __iter__(self) -> Iterator[FilmFrame]:
+        """Yield the images, once."""
+
+
 def write_gif(excerpt: Excerpt, out: TextIO) -> None:
     """Write to the binary file below ``out``. Raises ExportError without the extra."""
-    frames_per_s = excerpt.options.diagram_film.frames_per_s or _GIF_FRAMES_PER_S
+    frames_per_s = excerpt.options.diagram_film.frames_per_s or GIF_FRAMES_PER_S
     if frames_per_s > _MOST_GIF_FRAMES_PER_S:
         raise ExportError(f"--fps {frames_per_s}: a GIF has {_MOST_GIF_FRAMES_PER_S} frames a second at most")
-    film = FilmFrames(excerpt, frames_per_s)
-    gif = _GifWriter(out.buffer, film.theme)
+    encode_gif(FilmFrames(excerpt, frames_per_s), out.buffer)
+
+
+def encode_gif(film: Frames, out: BinaryIO) -> None:
+    """Write a film as GIF."""
+    gif = _GifWriter(out, film.theme)
     for frame in film:
         gif.add(frame)
     gif.close()
@@ -133,19 +153,29 @@ def _apart(one: bytes, other: bytes) -> int:
 
 def write_mp4(excerpt: Excerpt, out: TextIO) -> None:
     """Write to the binary file below ``out``. Raises ExportError without the extra, or without ffmpeg."""
-    ffmpeg = shutil.which("ffmpeg")
-    if ffmpeg is None:
+    ffmpeg = find_ffmpeg()
+    frames_per_s = excerpt.options.diagram_film.frames_per_s or MP4_FRAMES_PER_S
+    encode_mp4(ffmpeg, FilmFrames(excerpt, frames_per_s), frames_per_s, out.buffer)
+
+
+def find_ffmpeg() -> str:
+    """Return the path of ffmpeg. Raises ExportError."""
+    found = shutil.which("ffmpeg")
+    if found is None:
         raise ExportError(_NO_FFMPEG)
-    frames_per_s = excerpt.options.diagram_film.frames_per_s or _MP4_FRAMES_PER_S
-    film = FilmFrames(excerpt, frames_per_s)
+    return found
+
+
+def encode_mp4(ffmpeg: str, film: Frames, frames_per_s: int, out: BinaryIO) -> None:
+    """Write a film as MP4. Raises ExportError."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "film.mp4")  # ffmpeg goes back in its output, which may be a pipe
         _encode(ffmpeg, film, frames_per_s, path)
         with path.open("rb") as encoded:
-            shutil.copyfileobj(encoded, out.buffer)
+            shutil.copyfileobj(encoded, out)
 
 
-def _encode(ffmpeg: str, film: FilmFrames, frames_per_s: int, path: Path) -> None:
+def _encode(ffmpeg: str, film: Frames, frames_per_s: int, path: Path) -> None:
     width, height = film.size
     raw = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{frames_per_s}", "-i", "-")
     # yuv420p and the index at the front: what every browser and presentation program plays

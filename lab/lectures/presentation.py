@@ -23,6 +23,16 @@ T = TypeVar("T", bound=Struct)
 _PRESENTATION, _PROGRESS = "lecture.json", "progress.json"
 
 
+_LEAST_READING_US, _PER_CHARACTER_US = 2_000_000, 40_000
+THINKING_US = 5_000_000
+"""The time that a film gives to think about a question."""
+
+
+def reading_us(words: str) -> int:
+    """Return how long a film shows a text."""
+    return _LEAST_READING_US + _PER_CHARACTER_US * len(words)
+
+
 class Stop(Struct, frozen=True):
     """A point at which a run stops: the number of a record, and its time."""
 

@@ -1,5 +1,6 @@
 """``lab lecture``: lists, prints, checks, exports; every refusal names the next step."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,19 @@ def test_a_film_is_written(lab: Lab, tmp_path: Path) -> None:
     assert film.read_text("utf-8").startswith('{"version":2,"width":120,"height":40,"title":"A pause"}')
 
 
+def test_a_video_is_written(lab: Lab, tmp_path: Path) -> None:
+    """With ffmpeg as MP4; without, the error says what to do, before anything is drawn."""
+    film = tmp_path / "a.mp4"
+    words = ("lecture", "export", str(write_lecture(tmp_path)), "-o", str(film))
+    without = lab(*words, environment={"PATH": str(tmp_path)})
+    assert without.status == 2
+    assert "this requires the program ffmpeg" in without.err
+    assert not film.exists()
+    if shutil.which("ffmpeg") is not None:
+        assert lab(*words).status == 0
+        assert film.read_bytes()[4:8] == b"ftyp"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -86,7 +100,7 @@ def test_a_film_is_written(lab: Lab, tmp_path: Path) -> None:
         (("check", "none.md"), "none.md: No such file or directory; name a lecture, NAME.md"),
         (
             ("export", "pause.md", "-o", "x.pdf"),
-            "--out x.pdf: name a file that ends in .html for slides, .md for a hand-out, or .cast",
+            "--out x.pdf: name a file that ends in .html for slides, .md for a hand-out, or .mp4, .gif or .cast",
         ),
         (("export", "pause.md", "-o", "pause.md"), "--out pause.md is the lecture itself; name another file"),
         (("export", "pause.md", "-o", "x.md", "--no-notes"), "--no-notes: a hand-out has no notes; leave it out"),

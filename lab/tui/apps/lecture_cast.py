@@ -16,7 +16,7 @@ from lab.export.excerpt import ExportOptions, Film, read_excerpt
 from lab.export.film import Pace, busy_us, frames
 from lab.glyphs import UNICODE
 from lab.lectures.lecture import Step
-from lab.lectures.presentation import Presentation
+from lab.lectures.presentation import THINKING_US, Presentation, reading_us
 from lab.recording.reader import open_recording
 from lab.recording.records import encode
 from lab.styles import ThemeStyles
@@ -34,9 +34,6 @@ from lab.tui.apps.steps import StepScreen, play_speed
 from lab.tui.controllers.layout import LayoutSettings
 from lab.tui.source import FileSource
 from lab.tui.user_keys import UserKeys
-
-_LEAST_READING_US, _PER_CHARACTER_US = 2_000_000, 40_000
-_THINKING_US = 5_000_000
 
 
 def write_lecture_cast(
@@ -108,7 +105,7 @@ class _LectureCast:
             asked = f"{step.text}\n\n*{question.text.strip()}*\n\n{options}"
             answer = f"The answer: **{question.answer}**. {question.explanation}"
             await self._show_text(pilot, screen, step, asked)
-            self._seen_us += _THINKING_US
+            self._seen_us += THINKING_US
             await self._show_text(pilot, screen, step, f"{asked}\n\n{answer}")
             self._wait(answer)
         else:
@@ -132,4 +129,4 @@ class _LectureCast:
 
     def _wait(self, text: str) -> None:
         """Let the picture stand for as long as it takes to read this."""
-        self._seen_us += _LEAST_READING_US + _PER_CHARACTER_US * len(text)
+        self._seen_us += reading_us(text)

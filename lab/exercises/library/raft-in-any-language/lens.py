@@ -56,17 +56,19 @@ def one_leader_per_term(leaders: Memory, before: LocalState, after: LocalState) 
 @eventually(within="8T", relies_on=(a_majority_is_up,), despite_cuts=True)
 def a_leader_is_elected(state: GlobalState) -> Outcome:
     """A bounded time after the last fault, a majority follows one leader, and it leads."""
-    return any(
+    has_majority = any(
         leads(leader) and 2 * sum(node.coordinator == leader.id for node in state) > len(state.ids)
         for leader in state
     )
+    return has_majority or "no node leads that a majority follows"
 
 
 @eventually(within="8T", relies_on=(a_majority_is_up,))
 def everyone_follows(state: GlobalState) -> Outcome:
     """A bounded time after the last fault, all nodes that are up follow one leader, and it leads."""
     up = [node for node in state if node.process == "running"]
-    return any(leads(leader) and all(node.coordinator == leader.id for node in up) for leader in up)
+    follow = any(leads(leader) and all(node.coordinator == leader.id for node in up) for leader in up)
+    return follow or "not all nodes that are up follow one leader"
 
 
 @leads_to(within="4T", relies_on=(4,), noun="leader", done="stepped down", despite_cuts=True)
