@@ -66,6 +66,9 @@ def key_problems(
     """
     for task in exercise.tasks:
         if task.accepted_answers:
+            for answer in task.accepted_answers:
+                if refused := task.reason_impossible(answer, exercise.setup.nodes, 0):
+                    yield f"task {task.number}: the answer given is refused: {sanitize(refused, 120)}"
             problems = answer_problems(task, exercise.setup, seeds)
             yield from (f"task {task.number}: {problem}" for problem in problems)
         report_progress()

@@ -41,10 +41,16 @@ _TEXTS = (HEAD, "setup.scenario", "instructions.md", "hints.md")
 _ENCODED = ("reach", "script", "record", "before", "explains")
 _KEY_BYTES = 32
 _DIGITS = re.compile(r"([0-9a-f]{2})*")
+_AMOUNT = re.compile(r"\$? ?([0-9]+|[0-9]{1,3}(,[0-9]{3})+)")
 
 
 def normalize_answer(answer: str) -> str:
-    """Strip what makes no difference to an answer: ``Node 8.`` equals 8."""
+    """Strip what makes no difference to an answer: ``Node 8.`` equals 8, and ``$4,350`` equals 4350."""
+    plain = _normalize_words(answer)
+    return re.sub("[$, ]", "", plain) if _AMOUNT.fullmatch(plain) else plain
+
+
+def _normalize_words(answer: str) -> str:
     plain = " ".join(answer.casefold().split()).strip(".")
     return plain.removeprefix("node ").removeprefix("nodes ").removeprefix("record ")
 
@@ -103,8 +109,13 @@ class LockedText:
             raise ValueError("it is damaged; get a new copy of the exercise")
 
     def open_with(self, answer: str) -> str | None:
-        """Return the text, or None if the answer is not an accepted one. The first time takes about 50 ms."""
-        return _open(self, _with_draw(normalize_answer(answer), self.drawn))
+        """Return the text, or None if the answer is not an accepted one. The first time takes about 50 ms.
+
+        Earlier editions are locked with amounts as they were written: ``$4350``.
+        """
+        spellings = dict.fromkeys((normalize_answer(answer), _normalize_words(answer)))
+        opened = (_open(self, _with_draw(each, self.drawn)) for each in spellings)
+        return next((text for text in opened if text is not None), None)
 
 
 def _with_draw(answer: str, drawn: str) -> str:

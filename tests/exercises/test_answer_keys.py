@@ -36,6 +36,13 @@ def test_a_key_that_does_not_follow_is_refused(tmp_path: Path) -> None:
     assert found == ["task 1: the answer given is '4 and 5', but with seed 1 'only 5' followed"]
 
 
+def test_an_answer_that_no_student_could_give_is_refused(tmp_path: Path) -> None:
+    """What asks for a whole number takes no other answer."""
+    task = '[[task]]\npoints = 1\nquestion = "How many seconds?"\nanswer = "1.5"\nkey = { rule = ["M5"] }\n'
+    (problem,) = key_problems(make_exercise(tmp_path, task), (1,))
+    assert problem.startswith("task 1: the answer given is refused: 1.5 is no whole number")
+
+
 def test_every_answer_of_the_library_names_what_it_follows_from() -> None:
     """Most of a run; the others of a rule, because they are about a definition or a reason."""
     keys = [task.key for each in shipped_exercises() for task in each.tasks if task.accepted_answers]

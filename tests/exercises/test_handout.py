@@ -8,7 +8,7 @@ import pytest
 from lab.exercises.assessment import Assessment
 from lab.exercises.exercise_reader import ExerciseError, read_exercise
 from lab.exercises.exercise_validation import run_in_sandbox
-from lab.exercises.handout import LockedText, lock, write_handout
+from lab.exercises.handout import LockedText, lock, normalize_answer, write_handout
 from tests.exercises.exercise_files import HEAD, TASK, write_exercise
 
 LOCKED = lock("Because it is silent.", ["Node 4", "four"])
@@ -48,6 +48,24 @@ def test_an_accepted_answer_opens_the_text(answer: str) -> None:
 @pytest.mark.parametrize("answer", ["5", "", "44", "four nodes", "\ud800"])
 def test_another_answer_does_not(answer: str) -> None:
     assert LOCKED.open_with(answer) is None
+
+
+@pytest.mark.parametrize("accepted", ["4350", "$4350", "$4,350"])
+@pytest.mark.parametrize("answer", ["4350", "$4350", "4,350", "$4,350", "$ 4350."])
+def test_an_amount_is_accepted_as_it_is_printed(accepted: str, answer: str) -> None:
+    assert lock("A8.", [accepted]).open_with(answer) == "A8."
+
+
+@pytest.mark.parametrize("answer", ["1,2,3", "4,35", "1,2345", "$", "$4,350 in cash", "1 234"])
+def test_only_an_amount_loses_its_commas(answer: str) -> None:
+    assert normalize_answer(answer) == answer
+
+
+def test_an_edition_that_was_locked_with_the_sign_is_still_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr("lab.exercises.handout.normalize_answer", str.casefold)
+        locked = lock("A8.", ["$4350"])
+    assert locked.open_with("$4350") == "A8."
 
 
 def test_locked_texts_have_nothing_in_common() -> None:

@@ -31,8 +31,24 @@ def test_an_exercise_is_read_from_its_files(tmp_path: Path) -> None:
         (
             'question = "How many nodes?"\nanswer = "5"',
             "5 more",
-            "5 more is no number: type digits, without a sign or a unit",
+            "5 more is no whole number: type digits, without a sign or a unit",
         ),
+        (
+            'question = "For how long, in whole seconds?"\nanswer = "15"',
+            "15.054",
+            "15.054 is no whole number: type digits, without a sign or a unit",
+        ),
+        (
+            'question = "For how long, in whole seconds?"\nanswer = "15"',
+            "14s",
+            "14s is no whole number: type digits, without a sign or a unit",
+        ),
+        (
+            'question = "How many dollars?"\nanswer = "4350"',
+            "4,35",
+            "4,35 is no whole number: type digits, without a sign or a unit",
+        ),
+        ('question = "How many dollars?"\nanswer = "4350"', "$4,250", ""),
         ('question = "Who?"\nchoices = ["bully", "ring"]\nanswer = "ring"', "bully", ""),
         (
             'question = "Who?"\nchoices = ["bully", "ring"]\nanswer = "ring"',
