@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.exercises.exercise import KINDS, LEVELS, RULES, describe_topic
-from lab.exercises.exercise_reader import SHIPPED, find_exercise, names
+from lab.exercises.exercise_reader import SHIPPED, drawn_for, find_exercise, names
 from lab.exercises.exercise_validation import (
     check_exercise,
     fill_script,
@@ -91,6 +91,16 @@ def test_no_right_answer_is_refused_as_impossible(name: str) -> None:
         for answer in (*task.accepted_answers, *task.options):
             if task.way == "question" and not task.record:
                 assert not task.reason_impossible(answer, exercise.setup.nodes, 0), (task.title, answer)
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_example_is_a_right_answer(name: str) -> None:
+    """Whatever is drawn; what stands in the instructions only shows how to answer."""
+    for student in ("anna", "ben", "carla", "dora", "emil", "fay"):
+        exercise = drawn_for(find_exercise(name), student)
+        texts = "\n".join((exercise.intro, *(task.text for task in exercise.tasks)))
+        for number, example in re.findall(r':answer (\d+) "([^"]+)"', texts):
+            assert not exercise.tasks[int(number) - 1].accepts(example), (student, number, example)
 
 
 def test_an_exercise_that_solves_itself_is_reported(tmp_path: Path) -> None:
