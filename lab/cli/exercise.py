@@ -589,6 +589,14 @@ class GradeOptions(Struct, frozen=True):
             help="With FILE and --student: the data folder of the class's server, whose nonce draws the runs.",
         ),
     ] = None
+    home: Annotated[
+        Path | None,
+        Option(
+            "--home",
+            metavar="DIR",
+            help="With one FILE of yours: the folder for your progress. Default: in lab's data folder.",
+        ),
+    ] = None
     exercises: Folder = None
     json: Json = False
 
@@ -650,6 +658,9 @@ def grade(options: GradeOptions) -> int:
     nobody knows in advance; those of a program are live, and take some minutes. With --student and --data they
     follow from the student's name and the course's nonce, so the grade can be repeated.
 
+    Without --student, the result of one FILE counts as yours: it is kept in your own progress, where the best one
+    counts (lab exercise status). Of several files, and with --student, nothing is kept.
+
     A recording made on a student's own machine is unproved: it can be made up without running any node. Those that
     lab serve makes are sealed. If the class worked on your server, --sealed-by with its data folder gives points
     for these only.
@@ -662,9 +673,13 @@ def grade(options: GradeOptions) -> int:
             raise UsageError("a FILE has no seal; leave out --sealed-by")
         if (options.student is None) != (options.data is None):
             raise UsageError("a FILE is graded with --student NAME and --data DIR, or with neither")
+        if options.home is not None and not _is_own(options):
+            raise UsageError("--home is for one FILE of yours, without --student")
         return _grade_files(options, options.exercise, folder)
     if options.data is not None:
         raise UsageError("--data is for a FILE; recordings of a class are graded with --sealed-by DIR")
+    if options.home is not None:
+        raise UsageError("--home is for a FILE; name the exercise that it is for: --exercise NAME")
     recordings = _recordings(options.named)
     exercises = {name: find_exercise(name, folder) for name in names(folder)}
     with Progress("grading", "recording", len(recordings)) as progress:
@@ -840,6 +855,7 @@ def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
         raise UsageError(f"{exercise.name} expects no FILE; grade recordings, without --exercise")
     student = "" if options.student is None else _student_name(options.student)
     nonce = b"" if options.data is None else _nonce_in(options.data)
+    own = _own_progress(options)
     announce_sandbox()
     as_json = options.json
     solved, grades = True, list[GradeSummary]()
@@ -854,15 +870,39 @@ def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
         grades.append(
             GradeSummary(str(path), exercise.name, student, 0, points, exercise.points, "", False, "", tasks)
         )
+        if own is not None:
+            own.note_file(exercise, results)
         if as_json:
             continue
         print_line(f"{path}: {points} of {exercise.points}")
         for task, result in zip(exercise.tasks, results, strict=True):
             why = f": {sanitize(result.why, 300)}" if result.why else ""
             print_line(f"  {task.number}. {task.title}: {result.state}, {result.points} of {task.points}{why}")
+        if own is not None:
+            best = own.progress_of(exercise.name)
+            attempts = format_count(best.attempts, "attempt")
+            print_line(f"best of {attempts}: {best.points} of {exercise.points} (lab exercise status)")
     if as_json:
         print_json(GradeDocument(tuple(grades)))
     return 0 if solved else EXIT_NOT_AS_EXPECTED
+
+
+def _is_own(options: GradeOptions) -> bool:
+    """Return whether this grades one file, and nobody else's as far as the options say."""
+    return options.student is None and len(options.named) == 1
+
+
+def _own_progress(options: GradeOptions) -> StudentFolder | None:
+    """Return where the result of the file is kept; None if it is not the user's own, or there is no such place."""
+    if not _is_own(options):
+        return None
+    if options.home is not None:
+        return _home(None, options.home)
+    name = login_name()
+    try:
+        return StudentFolder(exercises_folder(name), name)
+    except OSError:  # a grader may run where nothing can be written
+        return None
 
 
 def _require_file(path: Path, exercise: Exercise) -> None:

@@ -2,7 +2,8 @@
 
 A recording is written during the attempt, so a crash loses none. Progress is stored durably beside the recordings
 the moment it is made, so that the list of exercises need not read them all. It is not a grade: grades come from
-the recordings alone.
+the recordings alone. A file with a protocol or a program leaves no recording: its progress is made when the student
+has it graded.
 """
 
 import contextlib
@@ -264,6 +265,12 @@ class StudentFolder:
             self._progress = before.after(*update)
             if self._progress != before:
                 write_durably(self._file, msgspec.json.format(msgspec.json.encode(self._progress)))
+
+    def note_file(self, exercise: Exercise, results: tuple[Result, ...]) -> None:
+        """Store the results of a file that was graded, as those of the next attempt. Raises OSError."""
+        is_solved = all(result.state == "done" for result in results)
+        solved = datetime.now(UTC).isoformat(timespec="seconds") if is_solved else ""
+        self.note(exercise, self.progress_of(exercise.name).attempts + 1, results, solved)
 
     def _read(self, in_place: bool = True) -> _Progress:
         """Read the progress; none if the file cannot be decoded, which is then renamed unless ``in_place``."""

@@ -183,6 +183,36 @@ def test_a_repair_with_properties(lab: Lab) -> None:
     assert "1. Task 1: missed, 0 of 4: no_ticket_twice is broken: " in graded.out
 
 
+def test_the_best_of_one_s_own_files_counts(lab: Lab) -> None:
+    """Each file that is graded alone is an attempt; several, or one of a student who is named, are not one's own."""
+    exercise = find_exercise("mend-the-counter")
+    assert exercise.starting_file is not None
+    (lab.folder / "solved.py").write_bytes((exercise.folder / "solution.py").read_bytes())
+    (lab.folder / "begun.py").write_bytes(exercise.starting_file.read_bytes())
+    (lab.folder / "nonce").write_bytes(b"secret")
+
+    def grade(*words: str) -> str:
+        return lab("exercise", "grade", *words, "--exercise", exercise.name).out.splitlines()[-1]
+
+    def status() -> tuple[int, int, bool]:
+        found = json.loads(lab("exercise", "status", "--home", "mine", "--json").out)["exercises"]
+        (own,) = [each for each in found if each["name"] == exercise.name]
+        return own["points"], own["attempts"], own["solved"]
+
+    most = exercise.points
+    assert grade("begun.py", "--home", "mine") == f"best of 1 attempt: 0 of {most} (lab exercise status)"
+    assert status() == (0, 1, False)
+    assert grade("solved.py", "--home", "mine") == f"best of 2 attempts: {most} of {most} (lab exercise status)"
+    assert grade("begun.py", "--home", "mine") == f"best of 3 attempts: {most} of {most} (lab exercise status)"
+    assert status() == (most, 3, True)
+    assert "best of" not in grade("begun.py", "begun.py")
+    assert "best of" not in grade("begun.py", "--student", "anna", "--data", ".")
+    refused = lab.within(
+        "exercise", "grade", "begun.py", "begun.py", "--home", "mine", "--exercise", exercise.name
+    ).refused()
+    assert "--home is for one FILE of yours" in refused
+
+
 def test_status_without_an_attempt(lab: Lab) -> None:
     """Every exercise, without points."""
     done = lab("exercise", "status", "--student", "anna", "--home", "here")

@@ -60,7 +60,8 @@ OPTIONS = {
     "exercise start": "--student --home --exercises",
     "exercise status": "--student --home --exercises --json",
     "exercise try": "--seed --json",
-    "exercise grade": "--exercise --student --every --csv --gradescope --sealed-by --data --exercises --json",
+    "exercise grade": "--exercise --student --every --csv --gradescope --sealed-by --data --home --exercises "
+    "--json",
     "exercise check": "--junit --json",
     "exercise handout": "--to --json",
     "lecture list": "--json",

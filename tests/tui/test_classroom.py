@@ -9,6 +9,7 @@ import pytest
 from textual.css.query import NoMatches
 from textual.worker import WorkerFailed
 
+from lab.exercises.assessment import Result
 from lab.exercises.exercise_reader import find_exercise
 from lab.recording.reader import open_recording
 from lab.recording.records import End
@@ -89,8 +90,29 @@ def test_a_repair_exercise_cannot_begin_here(tmp_path: Path) -> None:
 
         classroom(check_message, student(tmp_path), [exercise], is_served=word != "in your editor")
 
-    test("in your editor", "Pause one: on a machine with lab, run: lab exercise start mend")
-    test("not on the server", "not on the server; on a machine with lab")
+    test("in your editor", "Pause one: in your editor; in a shell, run: lab exercise start mend")
+    test("not on the server", "not on the server; on a machine with lab, run: lab exercise start mend")
+
+
+@pytest.mark.parametrize("is_served", [False, True])
+def test_a_file_that_was_graded_has_points_in_the_list(tmp_path: Path, is_served: bool) -> None:
+    """On the server, where none is graded, such exercises do not count."""
+    home = student(tmp_path)
+    first = made(tmp_path)
+    mend = made(tmp_path, REPAIR, INSTRUCTIONS[: INSTRUCTIONS.index("## 2.")], "", "mend")
+    if not is_served:
+        home.note_file(mend, (Result(1, "missed", why="A1.1 is broken"),))
+        home.note_file(mend, (Result(1, "done", 3),))
+        home.note_file(mend, (Result(1, "missed", why="A1.1 is broken"),))
+
+    async def check_list(seen: Seen) -> None:
+        await seen.until(lambda: "FIRST STEPS" in seen.text, "the list")
+        row = next(row for row in seen.text.split("\n") if "repair" in row)
+        assert ("not on the server" if is_served else "3 of  3   3x") in row
+        total = "0 of 1 exercise solved, 0 of 4" if is_served else "1 of 2 exercises solved, 3 of 7"
+        assert f"{total} points" in seen.text
+
+    classroom(check_list, home, [first, mend], is_served=is_served)
 
 
 def test_an_attempt_is_started_saved_and_recorded(tmp_path: Path) -> None:

@@ -134,10 +134,11 @@ class ListScreen(DescribedListScreen):
         super().redraw()
 
     def _head(self) -> Text:
-        progress = [self._home.progress_of(name) for name in self._exercises]
+        found = [each for each in self._exercises.values() if each.starting_file is None or not self._is_served]
+        progress = [self._home.progress_of(each.name) for each in found]
         solved = sum(bool(each.first_solved) for each in progress)
         points = sum(each.points for each in progress)
-        most = sum(each.points for each in self._exercises.values())
+        most = sum(each.points for each in found)
         total = f"{solved} of {format_count(len(progress), 'exercise')} solved, {points} of {most} points"
         name = sanitize(self._home.student, 40)
         dot = f" {self._styles.glyphs.dot} "
@@ -203,7 +204,7 @@ class ListScreen(DescribedListScreen):
         title = sanitize(exercise.title, room)
         row = Text.assemble("  ", (set_cell_size(sign, _SIGN), style), set_cell_size(title, room))
         row.append(f"  {exercise.kind:{_KIND}}", DIM)
-        if exercise.starting_file is not None:
+        if exercise.starting_file is not None and not progress.attempts:
             row.append("not on the server" if self._is_served else "in your editor", DIM)
         elif not exercise.points:
             row.append("by the teacher", DIM)
@@ -252,7 +253,8 @@ class ListScreen(DescribedListScreen):
             result = results.get(task.number)
             if result is None or result.is_open:
                 continue
-            explanation = explanation_of(task, result)
+            is_missed_file = task.grades_file and result.state != "done"  # its explanation is the solution
+            explanation = "" if is_missed_file else explanation_of(task, result)
             answer = list(answer_lines(result, width, self._styles))
             if answer or explanation:
                 yield Text()
@@ -274,8 +276,8 @@ class ListScreen(DescribedListScreen):
 
     def _start_hint(self, exercise: Exercise) -> str:
         """Return how to start an exercise that is not done with a cluster."""
-        note = "not on the server; " if self._is_served else ""
-        return f"{note}on a machine with lab, run: lab exercise start {exercise.name}"
+        where = "not on the server; on a machine with lab" if self._is_served else "in your editor; in a shell"
+        return f"{where}, run: lab exercise start {exercise.name}"
 
 
 def describe_exercise(
@@ -303,5 +305,7 @@ def describe_exercise(
         gap = " " * max(2, width - cell_len(title) - 5 - len(worth))
         yield Text.assemble((f"{sign} {task.number:2} ", style), title, gap, (worth, DIM))
     if progress.attempts:
-        best = f"best of {format_count(progress.attempts, 'attempt')}; a new attempt starts from the beginning"
+        best = f"best of {format_count(progress.attempts, 'attempt')}"
+        if exercise.starting_file is None:
+            best += "; a new attempt starts from the beginning"
         yield from wrap(Text(best, DIM), width)
