@@ -668,18 +668,9 @@ def grade(options: GradeOptions) -> int:
     Exit status: 0 all were graded, 1 one was refused, 2 usage error, 130 Ctrl-C.
     """
     folder = options.exercises or SHIPPED
+    _check_options(options)
     if options.exercise is not None:
-        if options.sealed_by is not None:
-            raise UsageError("a FILE has no seal; leave out --sealed-by")
-        if (options.student is None) != (options.data is None):
-            raise UsageError("a FILE is graded with --student NAME and --data DIR, or with neither")
-        if options.home is not None and not _is_own(options):
-            raise UsageError("--home is for one FILE of yours, without --student")
         return _grade_files(options, options.exercise, folder)
-    if options.data is not None:
-        raise UsageError("--data is for a FILE; recordings of a class are graded with --sealed-by DIR")
-    if options.home is not None:
-        raise UsageError("--home is for a FILE; name the exercise that it is for: --exercise NAME")
     recordings = _recordings(options.named)
     exercises = {name: find_exercise(name, folder) for name in names(folder)}
     with Progress("grading", "recording", len(recordings)) as progress:
@@ -885,6 +876,22 @@ def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
     if as_json:
         print_json(GradeDocument(tuple(grades)))
     return 0 if solved else EXIT_NOT_AS_EXPECTED
+
+
+def _check_options(options: GradeOptions) -> None:
+    """Raise UsageError if options do not go together."""
+    if options.exercise is None:
+        if options.data is not None:
+            raise UsageError("--data is for a FILE; recordings of a class are graded with --sealed-by DIR")
+        if options.home is not None:
+            raise UsageError("--home is for a FILE; name the exercise that it is for: --exercise NAME")
+        return
+    if options.sealed_by is not None:
+        raise UsageError("a FILE has no seal; leave out --sealed-by")
+    if (options.student is None) != (options.data is None):
+        raise UsageError("a FILE is graded with --student NAME and --data DIR, or with neither")
+    if options.home is not None and not _is_own(options):
+        raise UsageError("--home is for one FILE of yours, without --student")
 
 
 def _is_own(options: GradeOptions) -> bool:

@@ -2,8 +2,8 @@
 
 A recording is written during the attempt, so a crash loses none. Progress is stored durably beside the recordings
 the moment it is made, so that the list of exercises need not read them all. It is not a grade: grades come from
-the recordings alone. A file with a protocol or a program leaves no recording: its progress is made when the student
-has it graded.
+the recordings alone. A file with a protocol or a program leaves no recording: its progress is made when the
+student has it graded.
 """
 
 import contextlib

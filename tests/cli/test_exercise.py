@@ -184,7 +184,7 @@ def test_a_repair_with_properties(lab: Lab) -> None:
 
 
 def test_the_best_of_one_s_own_files_counts(lab: Lab) -> None:
-    """Each file that is graded alone is an attempt; several, or one of a student who is named, are not one's own."""
+    """A file that is graded alone is an attempt; several, or one of a student who is named, are none."""
     exercise = find_exercise("mend-the-counter")
     assert exercise.starting_file is not None
     (lab.folder / "solved.py").write_bytes((exercise.folder / "solution.py").read_bytes())
