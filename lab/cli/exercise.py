@@ -53,7 +53,8 @@ from lab.exercises.grading import (
     restrict_to_student,
 )
 from lab.exercises.handout import HEAD, fill, write_handout
-from lab.exercises.submission import grade_file, try_file
+from lab.exercises.program_grading import LiveEvidence
+from lab.exercises.submission import grade_file, grade_own_file, try_file
 from lab.exercises.visible_campaign import Evidence, TriedStage
 from lab.foreign_file import LARGEST_TEXT, read_foreign, read_foreign_text
 from lab.output import print_line
@@ -467,12 +468,16 @@ def _print_stage(stage: TriedStage) -> None:
     print_line(heading)
     print_wrapped(f"    {sanitize(result.shortfall.why, 400)}")
     if stage.evidence is not None:
-        if isinstance(stage.evidence, Evidence):
-            print_finding(stage.evidence.finding)
-        print_line(f"recorded: {stage.evidence.recording}")
-        print_line(f"replay:   lab replay {stage.evidence.recording}")
-        print_line(f"again:    {stage.evidence.again}")
+        _print_evidence(stage.evidence)
         print_line()
+
+
+def _print_evidence(evidence: Evidence | LiveEvidence) -> None:
+    if isinstance(evidence, Evidence) and evidence.finding is not None:
+        print_finding(evidence.finding)
+    print_line(f"recorded: {evidence.recording}")
+    print_line(f"replay:   lab replay {shlex.quote(str(evidence.recording))}")
+    print_line(f"again:    {evidence.again}")
 
 
 def _summarize_stage(stage: TriedStage) -> StageSummary:
@@ -659,7 +664,8 @@ def grade(options: GradeOptions) -> int:
     follow from the student's name and the course's nonce, so the grade can be repeated.
 
     Without --student, the result of one FILE counts as yours: it is kept in your own progress, where the best one
-    counts (lab exercise status). Of several files, and with --student, nothing is kept.
+    counts (lab exercise status), and the run that breaks a protocol is recorded in the current folder. Of several
+    files, and with --student, nothing is kept.
 
     A recording made on a student's own machine is unproved: it can be made up without running any node. Those that
     lab serve makes are sealed. If the class worked on your server, --sealed-by with its data folder gives points
@@ -853,8 +859,12 @@ def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
     for path in options.named:
         _require_file(path, exercise)
         seed = draw_seed(exercise.name, student, nonce) if student else secrets.randbits(48)
+        evidence = None
         with Progress(f"grading {path.name}") as progress:
-            results = grade_file(exercise, path, seed, progress.report)
+            if own is None or as_json:
+                results = grade_file(exercise, path, seed, progress.report)
+            else:
+                results, evidence = grade_own_file(exercise, path, seed, Path(), progress.report)
         points = sum(result.points for result in results)
         solved = solved and all(result.state == "done" for result in results)
         tasks = _task_grades(exercise, results)
@@ -869,6 +879,8 @@ def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
         for task, result in zip(exercise.tasks, results, strict=True):
             why = f": {sanitize(result.why, 300)}" if result.why else ""
             print_line(f"  {task.number}. {task.title}: {result.state}, {result.points} of {task.points}{why}")
+        if evidence is not None:
+            _print_evidence(evidence)
         if own is not None:
             best = own.progress_of(exercise.name)
             attempts = format_count(best.attempts, "attempt")

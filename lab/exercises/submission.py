@@ -7,7 +7,13 @@ from lab.exercises.assessment import Result
 from lab.exercises.exercise import Exercise
 from lab.exercises.program_grading import grade_program
 from lab.exercises.protocol_grading import ReportProgress, grade_protocol
-from lab.exercises.visible_campaign import TriedStage, try_program_stages, try_stages
+from lab.exercises.visible_campaign import (
+    Evidence,
+    TriedStage,
+    grade_with_evidence,
+    try_program_stages,
+    try_stages,
+)
 
 
 def grade_file(
@@ -19,6 +25,15 @@ def grade_file(
     """
     grade = grade_program if exercise.is_program else grade_protocol
     return grade(exercise, file, seed, report_progress)
+
+
+def grade_own_file(
+    exercise: Exercise, file: Path, seed: int, to: Path, report_progress: ReportProgress = lambda text: None
+) -> tuple[tuple[Result, ...], Evidence | None]:
+    """Grade a file like ``grade_file``; return also the run that breaks a protocol, recorded to ``to``."""
+    if exercise.is_program:
+        return grade_program(exercise, file, seed, report_progress), None
+    return grade_with_evidence(exercise, file, seed, to, report_progress)
 
 
 def try_file(

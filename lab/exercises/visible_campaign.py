@@ -1,4 +1,4 @@
-"""The visible campaigns of an exercise in stages: what students run themselves, as often as they like.
+"""What students run themselves, as often as they like: visible campaigns of an exercise in stages, and a grade.
 
 Each stage is tried in turn, up to the first that is not passed. What broke it is written as a recording; a run of
 a protocol is first shrunk to the few events that matter. The runs are those of a fixed seed, and the file is
@@ -13,22 +13,35 @@ from shlex import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.exercises.assessment import Result
 from lab.exercises.exercise import Exercise, Task
 from lab.exercises.program_grading import LiveEvidence, ProgramCampaigns, confined_program
-from lab.exercises.protocol_grading import CampaignResult, ReportProgress, Shortfall, TaskCampaigns, sandboxed
+from lab.exercises.protocol_grading import (
+    CampaignResult,
+    ReportProgress,
+    Shortfall,
+    TaskCampaigns,
+    results_in_order,
+    sandboxed,
+)
 from lab.protocols import Algorithm
 from lab.recording.records import Header
-from lab.worlds.campaign.finding import Finding, shrink_finding, write_finding
+from lab.worlds.campaign.finding import Finding, shrink_finding, write_run
 from lab.worlds.campaign.rerun import format_rerun
-from lab.worlds.campaign.trial import SearchGoal
+from lab.worlds.campaign.schedule import Schedule
+from lab.worlds.campaign.trial import RunawayError, SearchGoal, run_trial
 from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.targets import split_target
+from lab.worlds.loading.user_module import TargetError
 
 
 class Evidence(Struct, frozen=True):
-    """A shrunk run that breaks a stage: its files, ``recording`` and ``script``, and the command ``again``."""
+    """A run that breaks a task: its files, ``recording`` and ``script``, and the command ``again``.
 
-    finding: Finding
+    It was shrunk to the ``finding``; None if it violates no assertion, but sends too many messages.
+    """
+
+    finding: Finding | None
     recording: Path
     script: Path
     again: str
@@ -70,10 +83,34 @@ def try_stages(
             shortfall = result.shortfall
             passed = shortfall is None
             evidence = None
-            if shortfall is not None and shortfall.assertion:
-                report_progress(f"shrinking the violation of {shortfall.assertion}")
-                evidence = _record(exercise, task, file, handed_in, shortfall, to)
+            if shortfall is not None and shortfall.schedule is not None:
+                evidence = _record(exercise, task, file, handed_in, shortfall, to, report_progress)
             yield TriedStage(task, result, evidence)
+
+
+def grade_with_evidence(
+    exercise: Exercise, file: Path, seed: int, to: Path, report_progress: ReportProgress = lambda text: None
+) -> tuple[tuple[Result, ...], Evidence | None]:
+    """Grade a protocol like ``grade_protocol``; return also the run that breaks it, recorded to the folder ``to``.
+
+    There is none if no task is broken, or no run of its campaign shows why.
+    """
+    found: list[Evidence | None] = []
+    try:
+        with sandboxed(exercise, file, str(seed)) as handed_in:
+            campaigns = TaskCampaigns(exercise, handed_in, seed, report_progress)
+
+            def run(task: Task) -> CampaignResult:
+                result = campaigns.run(task)
+                shortfall = result.shortfall
+                if shortfall is not None and shortfall.schedule is not None:
+                    found.append(_record(exercise, task, file, handed_in, shortfall, to, report_progress))
+                return result
+
+            results = results_in_order(exercise, run, campaigns.why_it_does_not_work())
+    except TargetError as error:
+        results = results_in_order(exercise, None, str(error))
+    return results, next(iter(found), None)
 
 
 def try_program_stages(
@@ -90,21 +127,43 @@ def try_program_stages(
 
 
 def _record(
-    exercise: Exercise, task: Task, file: Path, handed_in: type[Algorithm], shortfall: Shortfall, to: Path
-) -> Evidence:
-    """Shrink the run, and write it as a recording and as a script."""
+    exercise: Exercise,
+    task: Task,
+    file: Path,
+    handed_in: type[Algorithm],
+    shortfall: Shortfall,
+    to: Path,
+    report_progress: ReportProgress,
+) -> Evidence | None:
+    """Write the run as a recording and as a script, shrunk if it violates something; None if it does not end."""
     assert shortfall.base is not None
     assert shortfall.schedule is not None
-    base = _with_source_of(handed_in, shortfall.base)
-    finding, interrupted = shrink_finding(handed_in, base, SearchGoal(), shortfall.schedule)
-    if interrupted:
-        raise KeyboardInterrupt
+    base, least, finding = _with_source_of(handed_in, shortfall.base), shortfall.schedule, None
+    if shortfall.assertion:
+        report_progress(f"shrinking the violation of {shortfall.assertion}")
+        finding, interrupted = shrink_finding(handed_in, base, SearchGoal(), least)
+        if interrupted:
+            raise KeyboardInterrupt
+        least = finding.least
+    elif not _ends(handed_in, base, least):
+        return None
     given, properties = split_target(exercise.setup.protocol)
     target = f"{file}:{given.rpartition(':')[2]}"
-    path = to / f"{exercise.name}-{task.number}-{finding.violation.assertion}.jsonl"
-    again = format_rerun(target, base, finding.least, path.with_suffix(".script"))
+    what = finding.violation.assertion if finding is not None else f"run-{shortfall.run}"
+    path = to / f"{exercise.name}-{task.number}-{what}.jsonl"
+    again = format_rerun(target, base, least, path.with_suffix(".script"))
     again += f" --properties {quote(properties)}" if properties else ""
-    return Evidence(finding, path, write_finding(handed_in, base, finding, path, again), again)
+    shows = str(finding.violation) if finding is not None else shortfall.why
+    script = write_run(handed_in, base, least, path, (" ".join(shows.split()), again))
+    return Evidence(finding, path, script, again)
+
+
+def _ends(handed_in: type[Algorithm], base: Header, schedule: Schedule) -> bool:
+    """Return whether the run ends, without an error in the file and without messages that multiply."""
+    try:
+        return not run_trial(handed_in, base, schedule).given_up
+    except (RunawayError, TargetError):
+        return False
 
 
 def _with_source_of(handed_in: type[Algorithm], base: Header) -> Header:

@@ -205,6 +205,7 @@ def test_the_best_of_one_s_own_files_counts(lab: Lab) -> None:
     assert grade("solved.py", "--home", "mine") == f"best of 2 attempts: {most} of {most} (lab exercise status)"
     assert grade("begun.py", "--home", "mine") == f"best of 3 attempts: {most} of {most} (lab exercise status)"
     assert status() == (most, 3, True)
+    assert list(lab.folder.glob("mend-the-counter-1-*.jsonl"))
     assert "best of" not in grade("begun.py", "begun.py")
     assert "best of" not in grade("begun.py", "--student", "anna", "--data", ".")
     refused = lab.within(

@@ -11,6 +11,8 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import ExerciseError, read_exercise, resolve_exercise
 from lab.exercises.exercise_validation import check_exercise
 from lab.exercises.protocol_grading import grade_protocol
+from lab.exercises.visible_campaign import grade_with_evidence
+from lab.recording.reader import open_recording
 from lab.recording.records import End, Link
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import load_protocol
@@ -143,6 +145,31 @@ def test_fewer_nodes_have_no_more_time(tmp_path: Path) -> None:
     few = replace(task, repair=replace(task.repair, runs=5))
     (tmp_path / "sly.py").write_text(sly, "utf-8")
     assert [each.why for each in grade_protocol(replace(exercise, tasks=(few,)), tmp_path / "sly.py", 1)] == [""]
+
+
+@pytest.mark.timeout(120)
+def test_the_run_that_breaks_one_s_own_file_is_recorded(tmp_path: Path) -> None:
+    """Shrunk if it violates an assertion; as it is if it sends too many messages."""
+    exercise = resolve_exercise("mend-the-ring")
+    first, second = exercise.tasks
+    assert second.repair is not None
+    few = replace(second, number=1, repair=replace(second.repair, runs=3, times=0.1))
+    solution = exercise.folder / "solution.py"
+    (result,), evidence = grade_with_evidence(replace(exercise, tasks=(few,)), solution, 1, tmp_path)
+    assert "times as many messages as ring" in result.why
+    assert evidence is not None
+    assert evidence.finding is None
+    assert evidence.recording == tmp_path / "mend-the-ring-1-run-1.jsonl"
+    assert open_recording(evidence.recording).header.seed == int(evidence.again.split("--seed ")[1].split()[0])
+    assert f"# {result.why}\n# {evidence.again}\n" in evidence.script.read_text()
+
+    wrong = exercise.folder / "wrong-only-higher-starters.py"
+    (result, *_), evidence = grade_with_evidence(replace(exercise, tasks=(first,)), wrong, 1, tmp_path)
+    assert "A2 is broken" in result.why
+    assert evidence is not None
+    assert evidence.finding is not None
+    assert len(evidence.finding.least.faults) == 1
+    assert evidence.recording == tmp_path / "mend-the-ring-1-A2.jsonl"
 
 
 def test_an_error_in_the_declared_bound_is_the_students(tmp_path: Path) -> None:

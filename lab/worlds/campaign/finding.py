@@ -380,8 +380,14 @@ def counterexample_of(
 
 def write_finding(protocol: type[Algorithm], base: Header, finding: Finding, path: Path, command: str) -> Path:
     """Write the recording to ``path`` and the script beside it; return the script's path. Raises OSError."""
-    schedule = finding.least
-    text = "\n".join([f"# {finding.violation}", f"# {command}", *map(str, schedule.faults)]) + "\n"
+    return write_run(protocol, base, finding.least, path, (str(finding.violation), command))
+
+
+def write_run(
+    protocol: type[Algorithm], base: Header, schedule: Schedule, path: Path, remarks: Sequence[str]
+) -> Path:
+    """Write the recording of the schedule's run to ``path``, and its script with remarks beside it, like that."""
+    text = "\n".join([*(f"# {remark}" for remark in remarks), *map(str, schedule.faults)]) + "\n"
     writer = Writer(path, replace(header_for(protocol, base, schedule), scenario=text))
     simulation = start_simulation(protocol, writer, read_script(text))
     simulation.run_to(schedule.end_us)
