@@ -14,8 +14,9 @@ from lab.cli.terminal import TerminalConsole, print_wrapped
 from lab.output import print_line
 from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
 from lab.properties.history_verdict import HistoryViolation, describe_workload, workload_of
-from lab.properties.witness import explain_violation
+from lab.properties.witness import ExplanationLine, explain_violation
 from lab.protocols import Algorithm
+from lab.recording.records import Commanded
 from lab.tasks.extension import analysis_of, extension_class
 from lab.text import sanitize
 from lab.units import format_count
@@ -266,8 +267,26 @@ def print_finding(finding: Finding) -> None:
     if not finding.is_minimal:
         print_wrapped(f"not minimal: smaller schedules are left untried, as {finding.untried}")
     print_line("events that led to it (line of the recording, seconds):")
-    for line in explain_violation(finding.records, finding.violation):
+    for line in _events_of(finding):
         print_line(f"    {format_explanation_line(line)}")
+
+
+def _events_of(finding: Finding) -> list[ExplanationLine]:
+    """Return the events that led to the violation: its causes, and the faults of the script until then.
+
+    A node that was killed causes no step: without the command nothing would say why it is silent. Where faults
+    broke an assumption, the lines of these say so.
+    """
+    causes = explain_violation(finding.records, finding.violation)
+    if finding.violation.broken:
+        return causes
+    last = finding.violation.record
+    faults = [
+        ExplanationLine(number, record.at_us, None, record.text)
+        for number, record in enumerate(finding.records[: last + 1])
+        if isinstance(record, Commanded) and not record.refused and not record.reached
+    ]
+    return sorted([*causes, *faults], key=lambda line: line.record)
 
 
 # the document

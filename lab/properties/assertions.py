@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from lab.histories.workloads import WORKLOADS
-from lab.kernel import Timing
+from lab.kernel import Log, Timing
 from lab.properties.declarations import (
     Assertion,
     Assumption,
@@ -54,11 +54,25 @@ def _describe_fields(node: NodeState) -> str:
 
 
 def _short(value: object) -> str:
+    if isinstance(value, Log):
+        return _short_log(value)
     text = value if isinstance(value, str) else str(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
+def _short_log(log: Log[object]) -> str:
+    """Return the last entries of a log, which decide: ``[…, yes 2.2, commit 2.1]``."""
+    shown: list[str] = []
+    for entry in reversed(list(log)):
+        text = _short(entry)
+        if shown and sum(map(len, shown)) + len(text) > _LONGEST_LOG:
+            return f"[{', '.join(['…', *shown])}]"
+        shown.insert(0, text)
+    return f"[{', '.join(shown)}]"
+
+
 _LONGEST_VALUE = 20
+_LONGEST_LOG = 40
 
 
 # assumptions by name

@@ -1,11 +1,13 @@
 """Grading of repaired protocols: real repairs, apparent repairs, and attempts to cheat."""
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from lab.cli.campaign_report import print_finding
 from lab.exercises.assessment import Assessment
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import ExerciseError, read_exercise, resolve_exercise
@@ -148,7 +150,9 @@ def test_fewer_nodes_have_no_more_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_the_run_that_breaks_one_s_own_file_is_recorded(tmp_path: Path) -> None:
+def test_the_run_that_breaks_one_s_own_file_is_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Shrunk if it violates an assertion; as it is if it sends too many messages."""
     exercise = resolve_exercise("mend-the-ring")
     first, second = exercise.tasks
@@ -170,6 +174,9 @@ def test_the_run_that_breaks_one_s_own_file_is_recorded(tmp_path: Path) -> None:
     assert evidence.finding is not None
     assert len(evidence.finding.least.faults) == 1
     assert evidence.recording == tmp_path / "mend-the-ring-1-A2.jsonl"
+    print_finding(evidence.finding)
+    events = capsys.readouterr().out.partition("events that led to it")[2]
+    assert re.search(r"^ +\d+ +\d\.\d+  at .* kill \d$", events, re.MULTILINE), "the fault is one of them"
 
 
 def test_an_error_in_the_declared_bound_is_the_students(tmp_path: Path) -> None:

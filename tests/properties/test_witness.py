@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Step
+from lab.kernel import Log, Step
+from lab.properties.assertions import describe_state
 from lab.properties.verdicts import Broken, Violation, WitnessState
 from lab.properties.witness import explain_violation
 from lab.protocols import Bully
 from lab.recording.reader import open_recording
+from lab.recording.snapshot import NodeState
 from tests.harness import Rig
 from tests.properties.recorded import Records, judged
 
@@ -140,3 +142,18 @@ def test_only_records_before_the_state_are_read(paused: Rig, first: Violation) -
     assert explain_violation(records, first)
     assert Counting.looked < 10 * max(state.record for state in first.states)
     assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("entries", "shown"),
+    [
+        ((), "[]"),
+        (("yes 2.1", "commit 2.1"), "[yes 2.1, commit 2.1]"),
+        (tuple(f"yes {number}" for number in range(100)), "[…, yes 94, yes 95, yes 96, yes 97, yes 98, yes 99]"),
+        (("x" * 30,), f"[{'x' * 19}…]"),
+    ],
+)
+def test_a_long_log_shows_its_end(entries: tuple[str, ...], shown: str) -> None:
+    """Its last entries decide."""
+    node = NodeState(1, "running", state={"log": Log(entries), "note": "y" * 30})
+    assert describe_state(node) == f"{{log {shown}, note {'y' * 19}…}}"
