@@ -214,6 +214,8 @@ def best_grades(grades: Iterable[Grade]) -> list[Grade]:
 
 # exports
 
+_TEXT = "text "
+"""The names of the columns with texts for the teacher begin so."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -224,7 +226,8 @@ def as_csv(grades: Iterable[Grade], exercises: dict[str, Exercise]) -> str:
     writer = csv.writer(file, lineterminator="\n")
     widest = max(rows, key=len, default=_row(Grade(""), {}))
     writer.writerow(widest)
-    writer.writerows(map(format_cell, row.values()) for row in rows)
+    for row in rows:
+        writer.writerow(format_cell(value, has_lines=name.startswith(_TEXT)) for name, value in row.items())
     return file.getvalue()
 
 
@@ -242,7 +245,7 @@ def _row(grade: Grade, exercises: dict[str, Exercise]) -> dict[str, object]:
         "proof": grade.proof,
         "refused": grade.refused,
         "recording": grade.recording,
-        **{f"text {number}": text for number, text in enumerate(_texts(grade, exercises), 1)},
+        **{f"{_TEXT}{number}": text for number, text in enumerate(_texts(grade, exercises), 1)},
     }
 
 
@@ -294,7 +297,7 @@ def _test(name: str, number: str, score: int, most: int, status: str, output: st
         "score": score,
         "max_score": most,
         "status": status,
-        "output": sanitize(output, 1000),
+        "output": "\n".join(map(sanitize, output.split("\n")))[:1000],
         "output_format": "text",
         "visibility": "visible",
     }
@@ -309,9 +312,9 @@ def _texts(grade: Grade, exercises: dict[str, Exercise]) -> list[str]:
     return [result.answer for result in grade.results if result.task in asked]
 
 
-def format_cell(value: object) -> object:
-    """Quote a text that a spreadsheet would take for a formula."""
+def format_cell(value: object, has_lines: bool = False) -> object:
+    """Quote a text that a spreadsheet would take for a formula; only one that ``has_lines`` keeps them."""
     if not isinstance(value, str):
         return value
-    shown = sanitize(value)
+    shown = "\n".join(map(sanitize, value.split("\n"))) if has_lines else sanitize(value)
     return f"'{shown}" if shown.startswith(_FORMULA) else shown

@@ -1,5 +1,6 @@
 """The commands of the language: what they name, and the nodes, links and rules that this is in a cluster."""
 
+import re
 from collections.abc import Collection
 from decimal import Decimal
 from typing import Literal
@@ -440,13 +441,27 @@ class Caption(_Command, frozen=True):
 
 
 class Answer(_Command, frozen=True):
-    """An answer to the question of an exercise's task, numbered from 1."""
+    """An answer to the question of an exercise's task, numbered from 1; it may have several lines."""
 
     task: int
     text: str
 
     def __str__(self) -> str:
-        return f'answer {self.task} "{self.text}"'
+        return f'answer {self.task} "{escape(self.text)}"'
+
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
+_UNESCAPED = {escaped: text for text, escaped in _ESCAPES.items()}
+
+
+def escape(text: str) -> str:
+    r"""Write a text as it stands between the quotes of an answer: with ``\"``, ``\n`` and ``\\``."""
+    return "".join(_ESCAPES.get(character, character) for character in text)
+
+
+def unescape(text: str) -> str:
+    """Read a text that was written so; other backslashes stand for themselves."""
+    return re.sub(r"\\.", lambda found: _UNESCAPED.get(found[0], found[0]), text)
 
 
 class Hint(_Command, frozen=True):

@@ -33,6 +33,7 @@ from lab.script.commands import (
     Slow,
     SlowDisk,
     WorldCommand,
+    unescape,
 )
 from lab.script.parser_tables import parser_of
 from lab.script.predicates import And, Compare, Is, IsTrue, LinkIs, Not, Or, Predicate, Suspects
@@ -161,7 +162,14 @@ def _nth(text: str | None) -> int:
 
 
 def _unquoted(quoted: str) -> str:
-    text = " ".join(quoted[1:-1].split())
+    return _not_empty(" ".join(quoted[1:-1].split()))
+
+
+def _answered(quoted: str) -> str:
+    return _not_empty(unescape(quoted[1:-1]).strip())
+
+
+def _not_empty(text: str) -> str:
     if not text:
         raise CommandError('the text between the quotes is empty; for example: say "4 is the first to notice"')
     return text
@@ -198,6 +206,7 @@ class _Build(Transformer[Token, Any]):
 
     PERCENT = staticmethod(_probability)
     STRING = staticmethod(_unquoted)
+    ANSWER = staticmethod(_answered)
 
     def __init__(self, vocabulary: Vocabulary, names: NodeNames | None) -> None:
         super().__init__()

@@ -74,9 +74,10 @@ def numbered_lines(text: str, first: int = 1) -> Iterator[tuple[int, str]]:
 
 def _strip_comment(line: str) -> str:
     """Remove the comment. In ``on send Accept 3->1 #2: say "no # here"  # this`` only the last # starts one."""
-    quoted = False
+    quoted = escaped = False
     for place, character in enumerate(line):
-        quoted ^= character == '"'
+        quoted ^= character == '"' and not escaped
+        escaped = quoted and character == "\\" and not escaped
         if character == "#" and not quoted and _begins_comment(line[:place], line[place + 1 :]):
             return line[:place]
     return line

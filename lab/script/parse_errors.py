@@ -203,6 +203,7 @@ def explain_error(
     got = text[place:].partition(" ")[0]
     parser = getattr(error, "interactive_parser", None)  # what the grammar accepts next, not the lexer
     expected: set[str] = ((parser.accepts() if parser else set()) or {"$END"}) - {"QUANTITY"}
+    expected = {"STRING" if each == "ANSWER" else each for each in expected}
     if names is None or not names.others:
         expected -= {"NODE_NAME"}
     if expected >= _AFTER_ATTRIBUTE:

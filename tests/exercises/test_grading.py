@@ -171,6 +171,15 @@ def test_formulas_in_cells_are_quoted() -> None:
     assert (rows[0]["points"], rows[0]["of"], rows[0]["minutes"]) == ("", "5", "1.0")
 
 
+def test_a_text_for_the_teacher_keeps_its_lines(tmp_path: Path) -> None:
+    exercise = make_exercise(tmp_path, '[[task]]\npoints = 3\nexplain = "Why?"\n')
+    grade = Grade("1.jsonl", "made", "anna", 1, (Result(1, "done", answer='It "was"\n\x1bpaused'),))
+    rows = list(csv.DictReader(io.StringIO(as_csv([grade], {"made": exercise}))))
+    assert rows[0]["text 1"] == 'It "was"\n\\x1bpaused'
+    (test,) = json.loads(as_gradescope([grade], {"made": exercise}))["tests"]
+    assert test["output"] == 'It "was"\n\\x1bpaused'
+
+
 def test_gradescope_s_results_add_up() -> None:
     """The score is the sum of the tests; each test is within its own maximum."""
     found = json.loads(as_gradescope([grade_of(2)], EXERCISES))

@@ -12,6 +12,7 @@ from lab.protocols import PROTOCOLS
 from lab.script import predicates as p
 from lab.script import values as v
 from lab.script.commands import (
+    Answer,
     Caption,
     Command,
     Heal,
@@ -26,7 +27,7 @@ from lab.script.commands import (
     SlowDisk,
     WorldCommand,
 )
-from lab.script.parse import LONGEST, parse
+from lab.script.parse import LONGEST, parse, read_script
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.scope import CommandError
 from lab.script.statements import (
@@ -536,3 +537,25 @@ def test_an_error_names_no_coordinator_where_none_is_elected() -> None:
         parse("pause coordinatr", PROTOCOLS["2pc"])
     with pytest.raises(CommandError, match=r"For example: pause coordinator$"):
         parse("pause coordinatr", PROTOCOLS["bully"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["may", '"may"', "two\nlines", "a\\", "\\n", "\\\\", '\\"', "# 2 is down", 'it "was" # so', "two  blanks"],
+)
+def test_an_answer_keeps_its_quotes_and_lines(text: str) -> None:
+    """It is written with backslashes, and read again, from a line and from a script."""
+    line = str(Answer(2, text))
+    assert "\n" not in line
+    assert parse(line).command == Answer(2, text)
+    assert parse(parse(line).text).command == Answer(2, text)
+    (statement,) = read_script(f"at 1s: {line}  # a comment")
+    assert statement.command == Answer(2, text)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [(r'answer 1 "C:\d"', r"C:\d"), ('answer 1 "ends with \\"', "ends with \\"), ('answer 1 " 4 "', "4")],
+)
+def test_an_answer_without_escapes_is_read_as_it_is(line: str, text: str) -> None:
+    assert parse(line).command == Answer(1, text)

@@ -24,6 +24,7 @@ from lab.tui.widgets.dialogs import (
     FinalLineDialog,
     TextDialog,
     as_line,
+    as_lines,
 )
 from lab.worlds.loading.config import HostReady
 from tests.tui.classroom import HEAD, INSTRUCTIONS, attempt_of, attempted, classroom, made, student, taught
@@ -249,7 +250,7 @@ def test_the_first_answer_counts(tmp_path: Path) -> None:
 
 
 def test_an_explanation_has_lines_and_its_draft_is_kept(tmp_path: Path) -> None:
-    """It is submitted as one line without double quotes; one that is too long is not submitted."""
+    """It is submitted as it was written; one that is too long is not submitted."""
 
     async def test(seen: Seen) -> None:
         await _typed(seen, "answer 3")
@@ -261,7 +262,7 @@ def test_an_explanation_has_lines_and_its_draft_is_kept(tmp_path: Path) -> None:
         await _over(seen, ExplanationDialog)
         area = seen.top.query_one(TextArea)
         assert area.text == 'It "was"\npaused'
-        assert f"{LONGEST_ANSWER - 15} characters left" in seen.text
+        assert f"{LONGEST_ANSWER - 18} characters left" in seen.text
         area.text = "x" * (LONGEST_ANSWER + 1)
         await seen.until(lambda: "1 characters too long" in seen.text, "it is too long")
         await seen.press("tab", "enter")
@@ -274,7 +275,9 @@ def test_an_explanation_has_lines_and_its_draft_is_kept(tmp_path: Path) -> None:
         await seen.until(lambda: "✓ saved" in seen.view and "your teacher reads it" in seen.view, "it is saved")
 
     home = taught(test, tmp_path)
-    assert _given(home.recordings("pause-one")[0]) == ["answer 3 \"It 'was' paused\""]
+    (given,) = _given(home.recordings("pause-one")[0])
+    assert given == r'answer 3 "It \"was\"\npaused"'
+    assert home.progress_of("pause-one").best[2].answer == 'It "was"\npaused'
 
 
 def test_a_hint_is_confirmed_and_costs_points(tmp_path: Path) -> None:
@@ -489,9 +492,10 @@ def test_markdown_is_rendered_in_lines() -> None:
     assert isinstance(lines[0], Text)
 
 
-def test_an_answer_is_one_line_without_double_quotes() -> None:
-    """It is sent between double quotes, on one line."""
-    assert as_line(' It "was"\n  so\t\x1b ') == "It 'was' so \\x1b"
+def test_an_answer_is_as_it_was_typed() -> None:
+    """Without control characters, and blanks at its ends."""
+    assert as_line(' It "was"\n  so\t\x1b ') == 'It "was" so \\x1b'
+    assert as_lines(' It "was"  \n\n  so\x1b \n') == 'It "was"\n\n  so\\x1b'
 
 
 def test_a_question_for_a_record_starts_with_the_one_at_the_cursor(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from textual.message import Message
 
 from lab.exercises.assessment import Result
 from lab.exercises.exercise import Task
+from lab.script.commands import Answer, unescape
 from lab.styles import DIM
 from lab.text import sanitize
 from lab.tui.attempt_log import AttemptLog
@@ -30,7 +31,6 @@ from lab.tui.widgets.dialogs import (
     FinalAnswerDialog,
     FinalLineDialog,
     TextDialog,
-    as_line,
 )
 
 _BOLD = Style(bold=True)
@@ -66,7 +66,7 @@ class TaskController:
         task, result = found
         is_asked = task.way in ("question", "explain") and result.state == "open"
         if text and is_asked:
-            answer = task.option_named(text.strip().strip('"'))
+            answer = task.option_named(_unquoted(text.strip()))
             if reason := self._reason_impossible(task, answer):
                 self._context.notify(f"this is not handed in: {reason}", warn=True)
             else:
@@ -155,7 +155,7 @@ class TaskController:
         self._context.show_dialog(TextDialog(f"task {task.number}: {task.title}", body))
 
     def _send_answer(self, task: Task, answer: str) -> None:
-        self._send(f'answer {task.number} "{as_line(answer)}"')
+        self._send(str(Answer(task.number, answer)))
 
     def _send(self, command: str) -> None:
         """Send a command; show a refusal only, as the records show the effect."""
@@ -167,6 +167,12 @@ class TaskController:
                 self._context.notify(reply.text, warn=True)
 
         self._context.work(send())
+
+
+def _unquoted(text: str) -> str:
+    """Return an answer that was typed as a command, in quotes or without."""
+    is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    return unescape(text[1:-1]).strip() if is_quoted else text
 
 
 def _reason_no_answer(task: Task, result: Result) -> str:

@@ -224,7 +224,8 @@ def _wrap_plain(text: str, style: Style, width: int) -> list[Text]:
 def answer_lines(result: Result, width: int, styles: ThemeStyles) -> Iterator[Text]:
     """Yield the lines with the student's answer, and how it was judged."""
     if result.answer and not result.why.startswith("you answered"):
-        yield from _wrap_plain(f"you answered: {result.answer}", styles.accent, width)
+        for line in f"you answered: {result.answer}".split("\n"):
+            yield from _wrap_plain(line, styles.accent, width)
     if result.why and not result.is_open:
         yield from _wrap_plain(result.why, _sign(result, styles)[1], width)
 

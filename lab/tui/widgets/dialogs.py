@@ -29,6 +29,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
+from lab.script.commands import escape
 from lab.styles import ThemeStyles
 from lab.text import sanitize
 
@@ -369,8 +370,13 @@ ROOM = 76
 
 
 def as_line(text: str) -> str:
-    """Return the text as it can be quoted in a command: on one line, with single instead of double quotes."""
-    return sanitize(" ".join(text.split())).replace('"', "'")
+    """Return the text on one line, without control characters."""
+    return sanitize(" ".join(text.split()))
+
+
+def as_lines(text: str) -> str:
+    """Return the text line by line, without control characters and blanks at the end."""
+    return "\n".join(sanitize(line.rstrip()) for line in text.strip().split("\n"))
 
 
 class TypedNumber:
@@ -632,8 +638,8 @@ class ExplanationDialog(QuestionDialog[Explanation]):
 
     def on_button_pressed(self) -> None:
         """Submit the text, unless it is empty or too long."""
-        answer = as_line(self._text)
-        if answer and len(answer) <= LONGEST_ANSWER:
+        answer = as_lines(self._text)
+        if answer and len(escape(answer)) <= LONGEST_ANSWER:
             self.dismiss(Explanation(answer, True))
 
     def action_leave(self) -> None:
@@ -644,7 +650,7 @@ class ExplanationDialog(QuestionDialog[Explanation]):
         return self.query_one(TextArea).text
 
     def _show_room(self) -> None:
-        left = LONGEST_ANSWER - len(as_line(self._text))
+        left = LONGEST_ANSWER - len(escape(as_lines(self._text)))
         text = f"{left} characters left" if left >= 0 else f"{-left} characters too long"
         self.query_one("#left", Static).update(Text(text, self._styles.warning if left < 0 else "dim"))
 
