@@ -77,6 +77,21 @@ def test_the_list_shows_the_progress_of_each_exercise(tmp_path: Path, size: tupl
     classroom(test, home, [exercise, hard], size=size)
 
 
+def test_the_last_line_says_that_letters_are_typed_into_the_filter(tmp_path: Path) -> None:
+    """While there is one, q is a letter of it."""
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: "q quit" in seen.text, "the keys")
+        await seen.press("/", "p", "q")
+        await seen.until(lambda: "filter: pq; no match" in seen.text, "the filter")
+        await seen.until(lambda: "Esc clears the filter, then q quits" in seen.text, "the keys of the filter")
+        assert "q quit " not in seen.text
+        await seen.press("escape")
+        await seen.until(lambda: "q quit " in seen.text and "clears the filter" not in seen.text, "the keys again")
+
+    classroom(test, student(tmp_path), [made(tmp_path)])
+
+
 def test_a_repair_exercise_cannot_begin_here(tmp_path: Path) -> None:
     """The list says how to start it; on the server, that it is not available there."""
     exercise = made(tmp_path, REPAIR, INSTRUCTIONS[: INSTRUCTIONS.index("## 2.")], "", "mend")

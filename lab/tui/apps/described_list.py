@@ -1,6 +1,6 @@
 """A screen with a list that can be filtered, and beside or below it a description of the row at the cursor."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
 from lab.styles import ThemeStyles
+from lab.tui.actions import FooterKey
 from lab.tui.terminal.terminal_app import DARK, LIGHT
 from lab.tui.widgets.dialogs import Entry, FilterableList
 from lab.tui.widgets.key_lines import KeyLine
@@ -60,7 +61,7 @@ class DescribedListScreen(Screen[None]):
             with VerticalScroll(id="about", can_focus=False):
                 yield Static(markup=False)
         yield self.message
-        yield KeyLine()
+        yield KeyLine(self._keys)
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda theme: self.redraw())
@@ -85,6 +86,7 @@ class DescribedListScreen(Screen[None]):
         note = "" if self.query_one(FilterableList).option_count else "; no match"
         self.message.show(self.HINT if event.typed is None else f"filter: {event.typed}{note}; Esc clears")
         self._describe_selected()
+        self.refresh_bindings()
 
     def action_choose(self) -> None:
         self.query_one(FilterableList).action_select()
@@ -100,6 +102,13 @@ class DescribedListScreen(Screen[None]):
         self.app.exit(return_code=0)
 
     # drawing
+
+    def _keys(self, bound: Sequence[FooterKey]) -> Iterator[FooterKey]:
+        """Yield the keys of the last line: while there is a filter, letters are typed into it."""
+        is_filtered = any(listed.typed is not None for listed in self.query(FilterableList))
+        for each in bound:
+            is_letter = is_filtered and each.key == "q"
+            yield FooterKey("Esc", "clears the filter, then q quits", key="escape") if is_letter else each
 
     def redraw(self) -> None:
         """Draw the list and the description as they are now."""
