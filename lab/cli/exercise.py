@@ -184,7 +184,7 @@ def show(
     name: Named,
     solution: Annotated[bool, Option("--solution", help="Print the solution too.")] = False,
     student: Annotated[
-        str | None, Option(metavar="NAME", help="Show what is drawn for this student. Default: the first values.")
+        str | None, Option(metavar="NAME", help="Show what is drawn for this student. Default: your login name.")
     ] = None,
     data: Annotated[
         Path | None,
@@ -194,20 +194,20 @@ def show(
 ) -> int:
     """Print an exercise: its tasks, the allowed commands, and the points of each task.
 
-    In many exercises each student has node ids, times or seeds of their own. --student shows what this student
-    has: at home, or with --data in the class of that server.
+    In many exercises each student has node ids, times or seeds of their own. What is printed are yours, as lab
+    exercise start has them; or those of --student: at home, or with --data in the class of that server.
     """
     exercise = resolve_exercise(name)
     if data is not None and student is None:
         raise UsageError("--data needs a student: --student NAME")
-    if student is not None:
-        exercise = drawn_for(exercise, _student_name(student), b"" if data is None else _nonce_in(data))
+    who = login_name() if student is None else _student_name(student)
+    exercise = drawn_for(exercise, who, b"" if data is None else _nonce_in(data))
     path = _solution_of(exercise) if solution else None
     text = None if path is None else fill(read_foreign_text(path), exercise.script_values)
     if json:
         print_json(_describe(exercise, text))
         return 0
-    _print_exercise(exercise, _drawn_values(exercise, solution))
+    _print_exercise(exercise, _drawn_values(exercise, solution), who)
     if text is not None:
         print_line()
         print_line(f"The solution, {path}:")
@@ -235,7 +235,7 @@ def _drawn_values(exercise: Exercise, solution: bool) -> dict[str, str]:
     return {name: value for name, value in exercise.drawn.items() if f"{{{name}}}" in texts}
 
 
-def _print_exercise(exercise: Exercise, drawn: dict[str, str]) -> None:
+def _print_exercise(exercise: Exercise, drawn: dict[str, str], student: str = "") -> None:
     print_line(exercise.title)
     print_line()
     print_paragraphs(exercise.intro)
@@ -250,7 +250,8 @@ def _print_exercise(exercise: Exercise, drawn: dict[str, str]) -> None:
             print_line(f"  - {sanitize(option)}")
         if task.options:
             print_line()
-    each_has_own = " (each student has their own: --student NAME)"
+    whose = f"for {student}; " if student else ""
+    each_has_own = f" ({whose}each student has their own: --student NAME)"
     print_facts(
         [
             ("kind", exercise.kind),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.exercises.exercise_reader import find_exercise
+from lab.exercises.attempts import login_name
+from lab.exercises.exercise_reader import drawn_for, find_exercise
 from tests.cli.invocation import Lab
 from tests.documents import fitting
 
@@ -71,10 +72,24 @@ def test_the_line_that_raises(lab: Lab, skeleton: str) -> None:
 
 def test_show_keeps_drawn_answers(lab: Lab) -> None:
     """Values of which only the answer is made are printed with the solution; each question always is."""
-    shown = lab("exercise", "show", "the-smallest-cluster").out
-    assert "drawn        size 3, kills 1, restarts 0 (each student" in shown
+    name = "the-smallest-cluster"
+    drawn = drawn_for(find_exercise(name), "anna").drawn
+    shown = lab("exercise", "show", name, "--student", "anna").out
+    restarts = drawn["restarts"]
+    assert f"size {drawn['size']}, kills {drawn['kills']}, restarts {restarts} (for anna; each student" in shown
     assert "Question: How many states does the proof visit?" in shown
-    assert "restarts 0, states 558" in lab("exercise", "show", "the-smallest-cluster", "--solution").out
+    solved = lab("exercise", "show", name, "--student", "anna", "--solution").out
+    assert f"restarts {restarts}, states {drawn['states']}" in solved
+
+
+def test_show_draws_as_start_does(lab: Lab) -> None:
+    """For the login."""
+    name = "just-above-t"
+    own, mine = lab("exercise", "show", name).out, lab("exercise", "show", name, "--student", login_name()).out
+    assert own == mine
+    assert f" (for {login_name()}; each student has their own: --student NAME)" in own
+    drawn = drawn_for(find_exercise(name), login_name()).drawn
+    assert f"all messages from {drawn['n5']} take 50 ms longer" in " ".join(own.split())
 
 
 def test_as_json(lab: Lab, skeleton: str) -> None:
