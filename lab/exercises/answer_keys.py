@@ -15,7 +15,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from lab.exercises.assessment import ObservedRun, ScriptMonitor
-from lab.exercises.exercise import RULES, AnswerKey, Exercise
+from lab.exercises.exercise import RULES, AnswerKey, Exercise, Task
 from lab.exercises.handout import format_table
 from lab.exercises.tool_keys import CompareKey, ExplorationKey, ScaleKey, ToolKeyError
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
@@ -66,12 +66,16 @@ def key_problems(
     """
     for task in exercise.tasks:
         if task.accepted_answers:
-            for answer in task.accepted_answers:
-                if refused := task.reason_impossible(answer, exercise.setup.nodes, 0):
-                    yield f"task {task.number}: the answer given is refused: {sanitize(refused, 120)}"
-            problems = answer_problems(task, exercise.setup, seeds)
+            problems = list(answer_problems(task, exercise.setup, seeds)) or _refusals(task, exercise.setup.nodes)
             yield from (f"task {task.number}: {problem}" for problem in problems)
         report_progress()
+
+
+def _refusals(task: Task, nodes: Sequence[int]) -> Iterator[str]:
+    """Yield the accepted answers that no student could hand in."""
+    for answer in task.accepted_answers:
+        if refused := task.reason_impossible(answer, nodes, 0):
+            yield f"the answer given is refused: {sanitize(refused, 120)}"
 
 
 def answer_problems(question: KeyedQuestion, setup: Scenario, seeds: Sequence[int]) -> Iterator[str]:

@@ -74,7 +74,7 @@ def test_a_message_can_trigger_a_condition(tmp_path: Path) -> None:
 def test_the_first_answer_counts(tmp_path: Path) -> None:
     """Case, blanks and a full stop make no difference."""
     (right,) = results(tmp_path, QUESTION, 'at 1s: answer 1 " Node  4. "', 'at 2s: answer 1 "5"')
-    assert (right.state, right.points, right.answer) == ("done", 2, "Node 4.")
+    assert (right.state, right.points, right.answer) == ("done", 2, "Node  4.")
     (wrong,) = results(tmp_path, QUESTION, 'at 1s: answer 1 "5"', 'at 2s: answer 1 "4"')
     assert (wrong.state, wrong.points, wrong.why) == ("missed", 0, "you answered 5; correct is 4")
 

@@ -132,6 +132,7 @@ def test_a_first_attempt_finds_its_counterexample(tmp_path: Path) -> None:
     assert first.result is not None
     assert first.result.runs <= 5
     assert isinstance(first.evidence, Evidence)
+    assert first.evidence.finding is not None
     assert len(first.evidence.finding.least.nodes) == 2
     assert first.evidence.recording.is_file()
     assert "MyRing" in first.evidence.recording.read_text()
