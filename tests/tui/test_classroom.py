@@ -77,7 +77,7 @@ def test_the_list_shows_the_progress_of_each_exercise(tmp_path: Path, size: tupl
     classroom(test, home, [exercise, hard], size=size)
 
 
-def test_the_last_line_says_that_letters_are_typed_into_the_filter(tmp_path: Path) -> None:
+def test_letters_are_typed_into_the_filter(tmp_path: Path) -> None:
     """While there is one, q is a letter of it."""
 
     async def test(seen: Seen) -> None:
