@@ -69,7 +69,7 @@ def format_slides(
 def _title_slide(lecture: Lecture) -> str:
     return (
         f'<section class="title"><div><h1>{escape(sanitize(lecture.title))}</h1>\n'
-        f"{_html(lecture.intro)}<p>{escape(_KEYS)}</p></div></section>"
+        f"{_html(lecture.intro)}<p class=keys>{escape(_KEYS)}</p></div></section>"
     )
 
 

@@ -14,6 +14,7 @@ from lab.lectures.lecture_handout import format_handout
 from lab.lectures.recorded_lecture import RecordedLecture, record_lecture
 from lab.lectures.slides import draw_step, format_slides
 from tests.lectures.lecture_files import make_lecture
+from tests.serve.browser import Browser, Chromium
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -119,3 +120,31 @@ def test_a_browser_shows_one_slide(tmp_path: Path, recorded: RecordedLecture, ad
     visible = [part for part in done.stdout.split("<section")[1:] if not part.partition(">")[0].count("hidden")]
     assert len(visible) == 1
     assert shown in visible[0]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium")
+def test_a_slide_is_a_page_in_print(tmp_path: Path, recorded: RecordedLecture) -> None:
+    """In landscape; one with a run, too."""
+    assert CHROMIUM is not None
+    file, pdf = tmp_path / "slides.html", tmp_path / "slides.pdf"
+    file.write_text(format_slides(recorded), "utf-8")
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    flags = ("--headless", "--no-sandbox", "--disable-gpu", profile, f"--print-to-pdf={pdf}")
+    subprocess.run([CHROMIUM, *flags, f"file://{file}"], capture_output=True, check=True)
+    pages = re.findall(rb"/Type /Page\n.*?/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]", pdf.read_bytes(), re.DOTALL)
+    assert len(pages) == 4
+    assert all(float(width) > float(height) for width, height in pages)
+
+
+_PRINTED = "[...document.querySelectorAll('.answer, aside')].map(each => getComputedStyle(each).display).join()"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium")
+def test_answers_and_notes_are_printed(tmp_path: Path, recorded: RecordedLecture) -> None:
+    file = tmp_path / "slides.html"
+    file.write_text(format_slides(recorded), "utf-8")
+    with Chromium(tmp_path / "profile") as running, Browser(running) as browser:
+        browser.go_to(f"file://{file}")
+        assert browser.finds(_PRINTED) == "none,none"
+        browser.call("Emulation.setEmulatedMedia", media="print")
+        assert browser.finds(_PRINTED) == "block,block"
