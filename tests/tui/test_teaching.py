@@ -174,6 +174,23 @@ def test_a_server_that_has_gone_is_sought(presentation: Presentation) -> None:
     teach(presentation, test)
 
 
+def test_a_vote_that_the_server_has_lost_is_shown_as_lost(presentation: Presentation) -> None:
+    """The key that would close it closes the box, and the question can be asked again."""
+
+    async def test(seen: Seen, class_: Class) -> None:
+        await seen.press("ctrl+g")
+        await seen.until(lambda: isinstance(seen.top, TallyDialog) and "━ 9" in seen.text, "the votes")
+        class_.open = None
+        await seen.until(lambda: "The vote was lost" in seen.text, "the loss")
+        assert "━ 9" not in seen.text
+        await seen.press("pagedown")
+        await seen.until(lambda: isinstance(seen.top, StepScreen), "the step")
+        await seen.press("ctrl+g")
+        await seen.until(lambda: isinstance(seen.top, TallyDialog) and "━ 9" in seen.text, "the votes again")
+
+    teach(presentation, test, place=1)
+
+
 def test_leaving_asks_whether_the_lecture_is_over(presentation: Presentation) -> None:
     async def test(seen: Seen, class_: Class) -> None:
         await seen.press("f3", "3", "enter")

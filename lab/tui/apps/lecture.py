@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from lab.exercises.teacher import ServerAdminError, VoteTally
+from lab.exercises.teacher import ServerAdminError, ServerGoneError, VoteTally
 from lab.places import keys_file, settings_file
 from lab.styles import DIM, ThemeStyles, plain_console
 from lab.text import sanitize
@@ -27,6 +27,7 @@ from lab.worlds.feed_protocol import Reply
 
 _POLL_S = 0.5
 _WIDEST_BAR = 40
+_LOST = "The vote was lost: the server was stopped. Ask again with Ctrl+G."
 _FORMAT = "type the question and its options: who leads next? | 4 | 5"
 
 
@@ -64,6 +65,8 @@ class LectureSource(FeedSource):
 class TallyDialog(Dialog[VoteTally]):
     """The votes so far, updated live. Closing the vote gives the tally; leaving keeps the vote open.
 
+    A vote that the server has lost is shown as lost until the dialog is left.
+
     Enter has to be pressed twice: once may be too many from the dialog before. F11 shows large bars on the whole
     screen, for a hall; ``in_hall``: from the start.
     """
@@ -86,6 +89,7 @@ class TallyDialog(Dialog[VoteTally]):
         self._styles = styles
         self._tally: VoteTally | None = None
         self._is_closing = False
+        self._is_lost = False
 
     def compose_box(self) -> ComposeResult:
         yield Static(id="tally", markup=False)
@@ -95,7 +99,9 @@ class TallyDialog(Dialog[VoteTally]):
 
     def action_close_vote(self) -> None:
         """Close the vote, if Enter is pressed again."""
-        if self._is_closing:
+        if self._is_lost:
+            self.action_leave()
+        elif self._is_closing:
             self.run_worker(self._close_vote())
         else:
             self._is_closing = True
@@ -110,7 +116,7 @@ class TallyDialog(Dialog[VoteTally]):
         self._draw()
 
     def _draw(self) -> None:
-        if self._tally is None:
+        if self._tally is None or self._is_lost:
             return
         width, height = self.size
         is_in_hall = self.has_class("hall")
@@ -125,8 +131,11 @@ class TallyDialog(Dialog[VoteTally]):
         while self.is_attached:
             try:
                 self._tally = await asyncio.to_thread(self._control.tally)
+            except ServerGoneError:
+                pass  # it may come back, without the vote
             except ServerAdminError:
-                return  # the vote is closed
+                self._show_loss()
+                return
             self._draw()
             await asyncio.sleep(_POLL_S)
 
@@ -134,7 +143,15 @@ class TallyDialog(Dialog[VoteTally]):
         try:
             self.dismiss(await asyncio.to_thread(self._control.close_vote))
         except ServerAdminError:
-            self.dismiss(None)
+            self._show_loss()
+
+    def _show_loss(self) -> None:
+        """Show that the vote was lost; do nothing if the dialog has closed it."""
+        if not self.is_attached or not self.is_active:
+            return
+        self._is_lost = True
+        self.frame(keys="Enter or Esc closes")
+        self.query_one("#tally", Static).update(Text(_LOST, self._styles.warning))
 
 
 def _format_tally(tally: VoteTally, styles: ThemeStyles) -> Text:
