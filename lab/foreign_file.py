@@ -29,6 +29,7 @@ _OTHERS = {
     stat.S_IFIFO: (EINVAL, "a pipe, not a regular file"),
     stat.S_IFSOCK: (EINVAL, "a socket, not a regular file"),
 }
+_CURLY_QUOTES = "“”„‟‘’‚‛«»"
 _DEVICE = EINVAL, "a device, not a regular file"
 
 
@@ -98,7 +99,10 @@ def parse_toml(text: str) -> dict[str, Any]:
         found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error), re.DOTALL)
         if found is None:
             raise TOMLError(str(error).removesuffix(" (at end of document)"), text.count("\n") + 1) from None
-        raise TOMLError(found[1], int(found[2]), int(found[3])) from None
+        line, column = int(found[2]), int(found[3])
+        is_curly = text.split("\n")[line - 1][column - 1 : column] in tuple(_CURLY_QUOTES)
+        hint = ": these quotes are curly; write straight ones" if is_curly else ""
+        raise TOMLError(f"{found[1]}{hint}", line, column) from None
     except ValueError:
         raise TOMLError("a number has too many digits") from None
     except RecursionError:

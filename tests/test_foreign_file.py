@@ -215,6 +215,7 @@ def test_every_other_file_is_opened_here() -> None:
     ("text", "reason", "place"),
     [
         ("a = 1\nb = ", "Invalid value", (2, 0)),
+        ("a = 1\nb = “x”", "Invalid value: these quotes are curly; write straight ones", (2, 5)),
         ("a = 1\n\nb = [1", "Unclosed array", (3, 0)),
         ("a = 1\na b = 2", "Expected '=' after a key in a key/value pair", (2, 3)),
         ("a = " + "9" * 5000, "a number has too many digits", (0, 0)),

@@ -23,7 +23,7 @@ from lab.cli.terminal import (
 from lab.export.excerpt import ExportError, Film
 from lab.export.film_files import GIF_FRAMES_PER_S, MP4_FRAMES_PER_S, encode_gif, encode_mp4, find_ffmpeg
 from lab.lectures.lecture import Lecture, Question, Step
-from lab.lectures.lecture_check import lecture_problems, run_problems
+from lab.lectures.lecture_check import choices_without_condition, lecture_problems, run_problems
 from lab.lectures.lecture_film import LectureFilm
 from lab.lectures.lecture_handout import format_handout
 from lab.lectures.lecture_reader import find_lecture, names, read_lecture
@@ -203,7 +203,10 @@ def _summarize(question: Question) -> QuestionSummary:
 
 
 class CheckedLecture(Struct, frozen=True):
-    """A lecture that was checked: what was looked at, and the ``mistakes``, each with file and line."""
+    """A lecture that was checked: what was looked at, and the ``mistakes``, each with file and line.
+
+    ``unjudged`` are the choices that have no condition, so nothing shows that they are wrong.
+    """
 
     name: str
     correct: bool
@@ -211,6 +214,7 @@ class CheckedLecture(Struct, frozen=True):
     steps: int
     questions: int
     mistakes: tuple[str, ...]
+    unjudged: tuple[str, ...]
 
 
 class LectureCheckDocument(Document, frozen=True):
@@ -240,7 +244,8 @@ def check(
 
     Each run must pass as a scenario does, and every step must stop: what it waits for happens, and later than
     where the step before stopped. The answer of each question must follow from the run that it names, under
-    several seeds. Unknown views and nodes, and whatever else cannot be read, are refused with their lines.
+    several seeds; a choice without a condition is listed as not judged. Unknown views and nodes, and whatever else
+    cannot be read, are refused with their lines.
 
     Exit status: 0 all are correct, 1 one is not, 2 usage error or a mistake in a file, 130 Ctrl-C.
     """
@@ -249,7 +254,8 @@ def check(
         lecture = read_lecture(find_lecture(each))
         mistakes = _check(lecture)
         counts = len(lecture.runs), len(lecture.steps), len(lecture.questions)
-        checked.append(CheckedLecture(lecture.name, not mistakes, *counts, mistakes))
+        unjudged = tuple(choices_without_condition(lecture))
+        checked.append(CheckedLecture(lecture.name, not mistakes, *counts, mistakes, unjudged))
         if not json:
             _print_checked(checked[-1])
     incorrect = sum(not each.correct for each in checked)
@@ -276,8 +282,8 @@ def _print_checked(checked: CheckedLecture) -> None:
         format_count(checked.questions, "question"),
     )
     print_line(f"{checked.name}: {'correct' if checked.correct else 'INCORRECT'} ({', '.join(counts)})")
-    for mistake in checked.mistakes:
-        print_line(f"  {mistake}")
+    for each in (*checked.mistakes, *checked.unjudged):
+        print_line(f"  {each}")
 
 
 @group.command(

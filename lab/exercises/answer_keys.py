@@ -28,6 +28,7 @@ from lab.script.parse import parse_watch, read_script
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Expectation
 from lab.text import UserError, did_you_mean, sanitize
+from lab.units import format_rounded
 from lab.worlds.loading.config import InitialCommands, header_of
 from lab.worlds.loading.targets import load_protocol
 from lab.worlds.simulated.simulation import Simulation
@@ -113,13 +114,13 @@ def _problems(question: KeyedQuestion, setup: Scenario, seeds: Sequence[int]) ->
     for changes in key.setups:
         changed = _changed(setup, key, changes)
         for seed in seeds:
-            followed = _what_follows(changed, key, seed)
+            followed, looked_at_us = _what_follows(changed, key, seed)
             if len(followed) == 1 and question.accepts(followed[0]):
                 continue
             where = "".join(f", {name} = {value}" for name, value in changes.items())
             yield (
                 f"the answer given is {sanitize(question.accepted_answers[0], 80)!r}, but with seed {seed}{where} "
-                f"{_describe(followed, key)}"
+                f"{_describe(followed, key)}, at {format_rounded(looked_at_us)}"
             )
             break
 
@@ -152,15 +153,26 @@ def _changed(setup: Scenario, key: AnswerKey, changes: dict[str, object]) -> Sce
     return scenario_in(f"{format_table(values)}---\n{lines}", Path(setup.path))
 
 
-def _what_follows(setup: Scenario, key: AnswerKey, seed: int) -> list[str]:
-    """Simulate the run; return the answers that follow from it. Raises CommandError."""
+def _what_follows(setup: Scenario, key: AnswerKey, seed: int) -> tuple[list[str], int]:
+    """Simulate the run; return the answers that follow from it, and when that was decided, in us.
+
+    Raises CommandError.
+    """
     watch_steps()
     config = replace(config_of(setup, "simulated", Path()), seed=seed)
     protocol = load_protocol(config.protocol)
     scope = Scope(protocol, setup.nodes, setup.parameters)
     header = header_of(config, protocol)
     observed = _Values(key, header, scope) if key.value else _Conditions(key, header, scope)
-    log = MemoryLog(header, observed.observe)
+    decided_us: int | None = None
+
+    def observe(record: Record) -> None:
+        nonlocal decided_us
+        observed.observe(record)
+        if decided_us is None and observed.is_decided:
+            decided_us = simulation.now_us
+
+    log = MemoryLog(header, observe)
     observed.observe(header)
     simulation = Simulation(protocol, log)
     InitialCommands.of(config).add_to(simulation.director)
@@ -170,7 +182,7 @@ def _what_follows(setup: Scenario, key: AnswerKey, seed: int) -> list[str]:
         simulation.run_to(min(simulation.now_us + _SLICE_US, end_us))
     simulation.finish()
     log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
-    return observed.followed
+    return observed.followed, simulation.now_us if decided_us is None else decided_us
 
 
 class _Observation:

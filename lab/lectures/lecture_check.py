@@ -10,6 +10,7 @@ from lab.exercises.answer_keys import answer_problems
 from lab.lectures.lecture import Lecture, Step
 from lab.lectures.recorded_lecture import RecordedLecture, RecordedRun
 from lab.scenario.report import ScenarioFinding
+from lab.text import sanitize
 from lab.units import format_rounded, format_us
 
 SEEDS = 3
@@ -27,6 +28,18 @@ def lecture_problems(
     for done, step in enumerate(recorded.lecture.questions, 1):
         yield from _question_problems(recorded, step)
         report_progress(done)
+
+
+def choices_without_condition(lecture: Lecture) -> Iterator[str]:
+    """Yield what is not judged of the questions: their choices without a condition, with file and line."""
+    for step in lecture.questions:
+        question = step.question
+        assert question is not None
+        without = [each for each in question.options if question.key.holds and each not in question.key.holds]
+        if without:
+            named = ", ".join(repr(sanitize(each, 60)) for each in without)
+            where = f"{lecture.path}:{step.question_line}: step {step.number}"
+            yield f"{where}: not judged: holds has no condition for {named}"
 
 
 def run_problems(recorded: RecordedLecture) -> Iterator[str]:

@@ -7,8 +7,9 @@ step, fenced blocks say what happens beside its text::
     ```show         TOML: where the run stops, and what to look at
     ```question     TOML: a question, its choices, its answer, and what the answer follows from
 
-What stands below ``### Notes`` is for the teacher alone. A step without a scenario goes on with the run of the
-step before it. The stops become lines of the run's script, so each is a record at exactly its time.
+What stands below ``### Notes``, in any case, is for the teacher alone; similar headings are refused. A step without
+a scenario goes on with the run of the step before it. The stops become lines of the run's script, so each is a record
+at exactly its time.
 """
 
 import hashlib
@@ -64,7 +65,9 @@ VIEWS = ("log", "diagram", "groups", "network", "script", "code", "inspect", "as
 """The views of every run that a step may open; a protocol may bring more."""
 _LARGEST = 1 << 18
 _BLOCKS = ("scenario", "show", "question")
-_NOTES = "Notes"
+_NOTES = "notes"
+_LIKE_NOTES = re.compile(r"(note|remark)", re.IGNORECASE)
+_STEP_LIKE_NOTES = re.compile(r"(notes?|remarks?)(\s+(for|to)\s.*)?\s*:?", re.IGNORECASE)
 _FEWEST_CHOICES, _MOST_CHOICES = 2, 9
 
 
@@ -121,7 +124,7 @@ class _Block(Struct, frozen=True):
     def line_of(self, key: str) -> int:
         """Return the line of a key, or that of the fence."""
         for number, line in enumerate(self.text.split("\n"), self.line + 1):
-            if re.match(rf"\s*\[?{re.escape(key)}\b", line):
+            if re.match(rf"\s*\[?(\w+\.)?{re.escape(key)}\b", line):
                 return number
         return self.line
 
@@ -150,7 +153,7 @@ def _sections(text: str) -> Iterator[_Section]:
         first, end = token.map
         is_block = token.type == "fence" and token.info.strip() in _BLOCKS
         heading = tokens[place + 1].content if token.type == "heading_open" else ""
-        begins_notes = token.tag == "h3" and heading == _NOTES
+        begins_notes = token.tag == "h3" and heading.strip().lower() == _NOTES
         if not (is_block or begins_notes or token.tag in ("h1", "h2")):
             continue
         (section.notes if is_notes else section.text).extend(lines[shown:first])
@@ -166,6 +169,21 @@ def _sections(text: str) -> Iterator[_Section]:
                 section.blocks.append(_Block("title", heading, first + 1))
     (section.notes if is_notes else section.text).extend(lines[shown:])
     yield section
+
+
+def _odd_headings(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and a message for each heading that looks as if notes stood below it, which students read."""
+    tokens = MarkdownIt("commonmark").parse(text)
+    for place, token in enumerate(tokens):
+        if token.type != "heading_open" or token.map is None or token.tag == "h1":
+            continue
+        heading, line = tokens[place + 1].content.strip(), token.map[0] + 1
+        written = sanitize(f"{token.markup} {heading}", 40)
+        is_notes = token.tag == "h3" and heading.lower() == _NOTES and not token.level
+        if token.tag == "h2" and _STEP_LIKE_NOTES.fullmatch(heading):
+            yield line, f"{written} would be a step for students; your notes stand below: ### Notes"
+        elif token.tag != "h2" and _LIKE_NOTES.match(heading) and not is_notes:
+            yield line, f"students would read what is below {written}; your notes stand below: ### Notes"
 
 
 def _odd_fences(text: str) -> Iterator[tuple[int, str]]:
@@ -214,7 +232,7 @@ class _Reading:
                 self._wrong(section.line, "this step has no title; write one: ## TITLE")
             else:
                 self._refuse_blocks(section.blocks)
-        for line, text in _odd_fences(self._text):
+        for line, text in (*_odd_fences(self._text), *_odd_headings(self._text)):
             self._wrong(line, text)
         if not head.title:
             self._wrong(1, "there is no title; begin with: # What an election is for")

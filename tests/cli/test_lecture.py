@@ -37,6 +37,9 @@ def test_a_check_exits_with_what_it_found(lab: Lab, tmp_path: Path) -> None:
         0,
         "pause: correct (1 run, 3 steps, 1 question)\n1 lecture, none incorrect\n",
     )
+    write_lecture(tmp_path, '"4 and 5" = "4 leads and 5 leads"\n')
+    done = lab("lecture", "check", str(path))
+    assert (done.status, "not judged: holds has no condition for '4 and 5'" in done.out) == (0, True)
     write_lecture(tmp_path, 'answer = "only 5"', 'answer = "4 and 5"')
     done = lab("lecture", "check", str(path))
     assert done.status == 1

@@ -33,7 +33,7 @@ def _with_old_key(folder: Path) -> Path:
 def test_a_key_that_does_not_follow_is_refused(tmp_path: Path) -> None:
     """4 begins its election two seconds after the pause, so after one second only 5 leads."""
     found = list(check_exercise(read_exercise(_with_old_key(tmp_path)), with_seeds=1, at_random=0))
-    assert found == ["task 1: the answer given is '4 and 5', but with seed 1 'only 5' followed"]
+    assert found == ["task 1: the answer given is '4 and 5', but with seed 1 'only 5' followed, at 2.0 s"]
 
 
 def test_an_answer_that_no_student_could_give_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.guide.contents import find_page
-from lab.lectures.lecture_check import lecture_problems
+from lab.lectures.lecture_check import choices_without_condition, lecture_problems
 from lab.lectures.lecture_reader import find_lecture, names, read_lecture
 from lab.lectures.presentation import Stop
 from lab.lectures.recorded_lecture import record_lecture
@@ -39,6 +39,15 @@ def test_the_stops_are_found_in_the_recording(tmp_path: Path) -> None:
     assert recorded.presentation.begin_of(two) == first
 
 
+def test_a_choice_without_a_condition_is_not_judged(tmp_path: Path) -> None:
+    assert list(choices_without_condition(make_lecture(tmp_path))) == []
+    lecture = make_lecture(tmp_path, '"4 and 5" = "4 leads and 5 leads"\n')
+    line = line_of(Path(lecture.path).read_text("utf-8"), "```question")
+    assert list(choices_without_condition(lecture)) == [
+        f"{lecture.path}:{line}: step 2: not judged: holds has no condition for '4 and 5'"
+    ]
+
+
 def test_a_stop_that_is_never_reached(tmp_path: Path) -> None:
     found = _problems(tmp_path, 'stop = "when 4 leads"', 'stop = "when 1 leads"')
     line = line_of(TEXT, 'stop = "when 4 leads"')
@@ -56,7 +65,7 @@ def test_a_stop_where_the_step_before_stopped(tmp_path: Path) -> None:
 def test_a_key_that_does_not_follow(tmp_path: Path) -> None:
     found = _problems(tmp_path, 'answer = "only 5"', 'answer = "4 and 5"')
     line = line_of(TEXT, "```question")
-    assert found == [f"{line}: step 2: the answer given is '4 and 5', but with seed 1 'only 5' followed"]
+    assert found == [f"{line}: step 2: the answer given is '4 and 5', but with seed 1 'only 5' followed, at 1.6 s"]
 
 
 def test_a_key_that_follows_from_nothing(tmp_path: Path) -> None:

@@ -35,6 +35,11 @@ def test_the_parts_of_a_lecture(tmp_path: Path) -> None:
     assert lecture.steps_of(0) == (paused, two)
 
 
+def test_notes_begin_in_any_case(tmp_path: Path) -> None:
+    text = make_lecture(tmp_path, "### Notes", "### NOTES").steps[0]
+    assert (text.text, text.notes) == ("Silence proves *nothing*.", "A minute, at most.")
+
+
 def test_stops_are_the_last_lines_of_the_script(tmp_path: Path) -> None:
     """At the lines of the file, so that a report on the run names these."""
     (run,) = make_lecture(tmp_path).runs
@@ -89,6 +94,11 @@ def test_a_scenario_by_name(tmp_path: Path) -> None:
         ('at = "when 5', 'att = "when 5', 'at = "when 5', "unknown key att; did you mean at?"),
         ("node = 4", f"node = {'9' * 5000}", "```show", "in quotes; a number has too many digits"),
         ("node = 4", f"node = {'[' * 5000}", "```show", "in quotes; it is nested too deeply"),
+        ('stop = "when 4 leads"', "stop = “when 4 leads”", 'stop = "when 4', "curly; write straight ones"),
+        ("### Notes", "### Remarks", "### Notes", "students would read what is below ### Remarks"),
+        ("### Notes", "### notes for me", "### Notes", "your notes stand below: ### Notes"),
+        ("### Notes", "#### Notes", "### Notes", "your notes stand below: ### Notes"),
+        ("### Notes", "## Notes", "### Notes", "## Notes would be a step for students"),
         ("## Only a text\n", "## \n", "## Only a text", "this step has no title; write one: ## TITLE"),
     ],
 )  # fmt: skip
