@@ -21,8 +21,14 @@ from lab.output import print_error, print_line
 from lab.scenario.run_scenario import config_of
 from lab.serve.admin_client import AdminConnection, LectureConnection
 from lab.serve.data_folder import DataFolder
-from lab.serve.given_lectures import interrupted_lecture, new_folder, remove_folder
-from lab.text import UserError, did_you_mean
+from lab.serve.given_lectures import (
+    edited_lecture,
+    interrupted_lecture,
+    new_folder,
+    remove_folder,
+    replace_lecture,
+)
+from lab.text import UserError, did_you_mean, sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig
@@ -112,9 +118,14 @@ def _teach(data: DataFolder, lecture: Lecture, step: int | None) -> int:
     now = datetime.now()
     folder = interrupted_lecture(data, lecture.digest, now)
     presentation: Presentation | None
+    notice = ""
     if folder is None:
+        before = edited_lecture(data, lecture.name, lecture.title, now)
         folder = new_folder(data, lecture.name, now)
         presentation = _simulated(lecture, folder)
+        if presentation is not None and before is not None:
+            given = replace_lecture(before, folder)
+            notice = _after_edit(presentation, given.position.place) if step is None else ""
     else:
         presentation = replace(read_presentation(folder), steps=lecture.steps)  # with the notes
     if presentation is None:
@@ -124,13 +135,17 @@ def _teach(data: DataFolder, lecture: Lecture, step: int | None) -> int:
     with LectureConnection(data, folder, lecture.title) as class_:
         from lab.tui.apps.teaching import give_lecture  # noqa: PLC0415 - loads the interface
 
-        status = run_guarded(lambda: give_lecture(presentation, progress, place, class_))
+        status = run_guarded(lambda: give_lecture(presentation, progress, place, class_, notice))
     after = read_progress(folder)
     if not status and after.is_over:
         print_line("the lecture is over; students find it in their list with F3")
     elif not status:
         print_line(f"the same command goes on with step {after.position.place + 1}, within twelve hours")
     return status
+
+
+def _after_edit(presentation: Presentation, place: int) -> str:
+    return f"the lecture has changed; it goes on at step {place + 1}, {sanitize(presentation.steps[place].title)}"
 
 
 def _simulated(lecture: Lecture, folder: Path) -> Presentation | None:

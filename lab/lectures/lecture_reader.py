@@ -7,9 +7,9 @@ step, fenced blocks say what happens beside its text::
     ```show         TOML: where the run stops, and what to look at
     ```question     TOML: a question, its choices, its answer, and what the answer follows from
 
-What stands below ``### Notes``, in any case, is for the teacher alone; similar headings are refused. A step without
-a scenario goes on with the run of the step before it. The stops become lines of the run's script, so each is a record
-at exactly its time.
+What stands below ``### Notes``, in any case, is for the teacher alone; similar headings are refused. A step
+without a scenario goes on with the run of the step before it. The stops become lines of the run's script, so each
+is a record at exactly its time.
 """
 
 import hashlib

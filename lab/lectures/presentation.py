@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from lab.durable import write_durably
 from lab.exercises.exercise import AnswerKey
 from lab.exercises.teacher import LecturePosition, VoteTally
-from lab.lectures.lecture import Step
+from lab.lectures.lecture import Question, Step
 from lab.text import UserError
 
 T = TypeVar("T", bound=Struct)
@@ -92,6 +92,7 @@ def _in_class(step: Step) -> Step:
 class PresentationHead(Struct, frozen=True):
     """The part of a presentation that a list of lectures needs."""
 
+    name: str
     title: str
     digest: str
 
@@ -103,12 +104,45 @@ class PresentationError(UserError):
 class Progress(Struct, frozen=True):
     """The progress of a lecture: the teacher's last position, and the votes that were closed, by step.
 
-    ``is_over``: the teacher has ended it; otherwise it may go on.
+    ``is_over``: the teacher has ended it; otherwise it may go on. ``is_replaced``: it goes on in another folder,
+    since its text was edited.
     """
 
     position: LecturePosition = LecturePosition()
     tallies: dict[int, VoteTally] = field(default_factory=dict)
     is_over: bool = False
+    is_replaced: bool = False
+
+
+def progress_after_edit(progress: Progress, before: Presentation, after: Presentation) -> Progress:
+    """Return how far a lecture was given, in the steps that it has after an edit.
+
+    A step is known by its title, or else by its number. A vote is kept if its step still asks the same question.
+    """
+
+    def place_of(place: int) -> int:
+        title = before.steps[place].title
+        places = [each for each, step in enumerate(after.steps) if step.title == title]
+        return min(places, key=lambda each: abs(each - place), default=min(place, len(after.steps) - 1))
+
+    place, reached = place_of(progress.position.place), place_of(progress.position.reached)
+    reached = max(place, reached)
+    shown = [0] * len(after.runs)
+    for step in after.steps[:reached]:
+        if (stop := after.stop_of(step)) is not None:
+            shown[step.run or 0] = max(shown[step.run or 0], stop.record)
+    tallies = {}
+    for number, tally in progress.tallies.items():
+        step = after.steps[place_of(number - 1)]
+        if step.question is not None and _is_vote_on(tally, step.question):
+            tallies[step.number] = replace(tally, step=step.number)
+    record = shown[after.steps[place].run or 0]
+    return Progress(LecturePosition(place, record, reached=reached, shown=tuple(shown)), tallies)
+
+
+def _is_vote_on(tally: VoteTally, question: Question) -> bool:
+    asked = (" ".join(text.split()) for text in (question.text, *question.options))
+    return tuple(asked) == (tally.text, *tally.options)
 
 
 def write_presentation(presentation: Presentation, folder: Path) -> None:

@@ -1,17 +1,29 @@
 """The lectures from files that were given to the class, each in a folder of its own in the data folder.
 
 The folder has the recordings of the runs, what the class may see, and how far the lecture was given. A lecture
-that was interrupted goes on in its folder.
+that was interrupted goes on in its folder; if its text was edited, in a new one, which replaces it in the lists.
 """
 
 import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from lab.exercises.teacher import PastLecture
 from lab.lectures.lecture import LONGEST_TITLE
-from lab.lectures.presentation import PresentationError, read_head, read_progress
+from lab.lectures.presentation import (
+    PresentationError,
+    PresentationHead,
+    Progress,
+    progress_after_edit,
+    read_head,
+    read_presentation,
+    read_progress,
+    write_progress,
+)
 from lab.serve.data_folder import DataFolder
 from lab.text import sanitize
 
@@ -35,14 +47,40 @@ def remove_folder(folder: Path) -> None:
 
 def interrupted_lecture(data: DataFolder, digest: str, now: datetime) -> Path | None:
     """Return the folder of the lecture with this digest if it was interrupted in the last hours; else None."""
+    return next((folder for folder, head in _interrupted(data, now) if head.digest == digest), None)
+
+
+def edited_lecture(data: DataFolder, name: str, title: str, now: datetime) -> Path | None:
+    """Return the folder of the lecture that was interrupted in the last hours under this name and title; else None.
+
+    Its text is another one: it was edited meanwhile.
+    """
+    found = (folder for folder, head in _interrupted(data, now) if (head.name, head.title) == (name, title))
+    return next(found, None)
+
+
+def replace_lecture(before: Path, folder: Path) -> Progress:
+    """Let the lecture in ``before`` go on in this folder, which has its edited text; return how far it was given.
+
+    Raises PresentationError and OSError.
+    """
+    given = read_progress(before)
+    progress = progress_after_edit(given, read_presentation(before), read_presentation(folder))
+    write_progress(progress, folder)
+    write_progress(replace(given, is_over=True, is_replaced=True), before)
+    return progress
+
+
+def _interrupted(data: DataFolder, now: datetime) -> Iterator[tuple[Path, PresentationHead]]:
+    """Yield the folders of the lectures that were interrupted in the last hours, latest first."""
     since = (now - _GOES_ON_WITHIN).strftime(_BEGAN)
     for folder in _folders(data):
         if folder.name[:_LENGTH_OF_BEGAN] < since:
-            return None
+            return
         with suppress(PresentationError):
-            if read_head(folder).digest == digest and not read_progress(folder).is_over:
-                return folder
-    return None
+            head = read_head(folder)
+            if not read_progress(folder).is_over:
+                yield folder, head
 
 
 def past_lectures(data: DataFolder) -> tuple[PastLecture, ...]:
@@ -51,7 +89,8 @@ def past_lectures(data: DataFolder) -> tuple[PastLecture, ...]:
     for folder in _folders(data)[:_MOST_LISTED]:
         with suppress(PresentationError):
             title, date = read_head(folder).title, folder.name[:_LENGTH_OF_DATE]
-            if read_progress(folder).position.shown:
+            progress = read_progress(folder)
+            if progress.position.shown and not progress.is_replaced:
                 found.append(PastLecture(str(folder), sanitize(title, LONGEST_TITLE), date))
     return tuple(reversed(found))
 

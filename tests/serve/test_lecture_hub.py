@@ -23,11 +23,17 @@ from lab.lectures.recorded_lecture import record_lecture
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children
 from lab.serve.data_folder import DataFolder, ServerLog
-from lab.serve.given_lectures import interrupted_lecture, new_folder, past_lectures
+from lab.serve.given_lectures import (
+    edited_lecture,
+    interrupted_lecture,
+    new_folder,
+    past_lectures,
+    replace_lecture,
+)
 from lab.serve.lecture_branches import LectureBranches
 from lab.serve.limits import Limits
 from lab.worlds.launch import HostFailedError
-from tests.lectures.lecture_files import make_lecture
+from tests.lectures.lecture_files import TEXT, make_lecture
 
 _NOW = datetime(2026, 11, 27, 20, 0, 0)
 _HERE = LecturePosition(place=1, record=40, view="diagram", reached=1, shown=(40,))
@@ -164,6 +170,45 @@ def test_an_interrupted_lecture_goes_on_for_hours(hub: BroadcastHub, data: DataF
         hub.show_position(_HERE)
         hub.end_lecture()
     assert interrupted_lecture(data, digest, _NOW) is None
+
+
+def test_an_edited_lecture_goes_on_in_place_of_the_first(
+    hub: BroadcastHub, data: DataFolder, folder: Path, tmp_path: Path
+) -> None:
+    """At the step of the same title, with the votes on questions that are still asked; it is listed once."""
+    with hub.lecture_on("", "A pause", str(folder)):
+        hub.show_position(_HERE)
+        hub.ask("Who leads now?", ("only 5", "4 and 5"), 2, "only 5", "They wait.")
+        hub.close_vote()
+    edited = make_lecture(tmp_path, "## The coordinator", "## One more text\n\nMore.\n\n## The coordinator")
+    assert edited_lecture(data, "pause", "Another title", _NOW) is None
+    assert edited_lecture(data, "pause", "A pause", _NOW + timedelta(hours=13)) is None
+    assert edited_lecture(data, "pause", "A pause", _NOW) == folder
+    later = new_folder(data, "pause", _NOW + timedelta(hours=1))
+    presentation = record_lecture(edited, later).presentation
+    write_presentation(presentation, later)
+    progress = replace_lecture(folder, later)
+    assert (progress.position.place, progress.position.reached) == (2, 2), "the third step now"
+    assert {number: tally.step for number, tally in progress.tallies.items()} == {3: 3}
+    assert progress.position.shown == (0,), "the run of the step is shown again"
+    assert [each.folder for each in past_lectures(data)] == [str(later)]
+    assert edited_lecture(data, "pause", "A pause", _NOW) == later
+    assert read_progress(later) == progress
+
+
+def test_a_vote_on_a_question_that_has_changed_is_not_kept(
+    hub: BroadcastHub, data: DataFolder, folder: Path, tmp_path: Path
+) -> None:
+    """And a step whose title has changed, too, is known by its number."""
+    with hub.lecture_on("", "A pause", str(folder)):
+        hub.show_position(_HERE)
+        hub.ask("Who leads now?", ("only 5", "4 and 5"), 2, "only 5", "They wait.")
+        hub.close_vote()
+    text = TEXT.replace("Who leads now?", "And now?").replace("## The coordinator is", "## It is")
+    later = new_folder(data, "pause", _NOW + timedelta(hours=1))
+    write_presentation(record_lecture(make_lecture(tmp_path, TEXT, text), later).presentation, later)
+    progress = replace_lecture(folder, later)
+    assert (progress.position.place, progress.tallies) == (1, {})
 
 
 def test_a_lecture_is_listed_once_something_was_shown(hub: BroadcastHub, data: DataFolder, folder: Path) -> None:

@@ -181,11 +181,20 @@ def test_an_interrupted_lecture_goes_on_at_its_step(
             _end(lecture, "1")
             giving.shows("the same command goes on with step 3")
         with teacher("lecture", file) as giving:
-            _end_after(TerminalScreen(giving), "3/3")
+            lecture = TerminalScreen(giving)
+            lecture.sees("3/3")
+            _end(lecture, "1")
         assert [each.name for each in (own_server.data / "lectures").iterdir()] == [folder.name]
+        text = Path(file).read_text("utf-8")
+        Path(file).write_text(text.replace("Five nodes.", "These nodes."), "utf-8")
+        with teacher("lecture", file) as giving:
+            lecture = TerminalScreen(giving)
+            lecture.sees("3/3", "the lecture has changed; it goes on at step 3, Two coordinators")
+            _end(lecture, "2")
+        assert len(list((own_server.data / "lectures").iterdir())) == 2
         with teacher("lecture", file) as giving:  # it was over: another one begins
             _end_after(TerminalScreen(giving), "1/3")
-        assert len(list((own_server.data / "lectures").iterdir())) == 2
+        assert len(list((own_server.data / "lectures").iterdir())) == 3
 
 
 def test_a_vote_outlives_the_teachers_terminal(

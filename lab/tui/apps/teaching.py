@@ -51,7 +51,10 @@ class TeachingControl(LectureControl, Protocol):
 
 
 class TeachingApp(RehearsalApp):
-    """The application of a teacher who gives a lecture; ``progress`` is how far it was given before."""
+    """The application of a teacher who gives a lecture; ``progress`` is how far it was given before.
+
+    ``notice`` is shown on its first step.
+    """
 
     def __init__(
         self,
@@ -60,8 +63,10 @@ class TeachingApp(RehearsalApp):
         place: int,
         control: TeachingControl,
         kept: Path | None = None,
+        notice: str = "",
     ) -> None:
         super().__init__(presentation, place, kept)
+        self._notice = notice
         self._control = control
         self.tallies = dict(progress.tallies)
         self.given = dict.fromkeys(self.tallies, "")
@@ -85,6 +90,12 @@ class TeachingApp(RehearsalApp):
         super().on_mount()
         self.run_worker(self._show_class())
         self.run_worker(self._resume_vote())
+        if self._notice:
+            self.run_worker(self._show_notice())
+
+    async def _show_notice(self) -> None:
+        async with self._opening:  # until the screen of the step is open
+            self._notify(self._notice)
 
     async def leave_lowest(self, message: LeaveRequested) -> None:
         """Leave the lecture; ask first whether it is over."""
@@ -235,7 +246,9 @@ class TeachingApp(RehearsalApp):
             super()._leave_question()
 
 
-def give_lecture(presentation: Presentation, progress: Progress, place: int, control: TeachingControl) -> int:
+def give_lecture(
+    presentation: Presentation, progress: Progress, place: int, control: TeachingControl, notice: str = ""
+) -> int:
     """Give the lecture to the class from the step at this place on, and return the exit status."""
-    app = TeachingApp(presentation, progress, place, control, settings_file())
+    app = TeachingApp(presentation, progress, place, control, settings_file(), notice)
     return app.show(read_user_keys(keys_file()))
