@@ -75,11 +75,11 @@ def _results(dialog: Dialog[Any], *keys: str) -> list[Any]:
         (["yes", "no"], ["2"], []),
         (["yes", "no"], ["2", "enter"], ["no"]),
         (["yes", "no"], ["3", "enter"], ["yes"]),
-        (["4", "5", "both"], ["5"], []),
-        (["4", "5", "both"], ["5", "enter"], ["5"]),
-        (["4", "5", "both"], ["1", "enter"], ["4"]),
+        (["4", "5", "both"], ["2"], []),
+        (["4", "5", "both"], ["2", "enter"], ["5"]),
+        (["4", "5", "both"], ["3", "enter"], ["both"]),
+        (["9", "12", "2"], ["2", "enter"], ["12"]),
         (["4", "5", "both"], [*"both", "enter"], ["both"]),
-        (["1", "12"], ["1", "2", "enter"], ["12"]),
         ([f"answer {n}" for n in range(1, 13)], ["1", "2", "enter"], ["answer 12"]),
         (["yes", "no"], ["n"], []),
         (["yes", "no"], ["n", "enter"], ["no"]),
@@ -91,8 +91,31 @@ def _results(dialog: Dialog[Any], *keys: str) -> list[Any]:
 def test_a_digit_selects_typing_filters_and_enter_confirms(
     options: list[str], keys: list[str], result: list[str | None]
 ) -> None:
-    """A digit selects the option that is this number, or that at this place."""
+    """A digit selects the option at this place, even if the options are numbers."""
     assert _results(ChoiceDialog("a choice", BODY, options), *keys) == result
+
+
+def test_each_row_has_its_digit_and_a_key_without_effect_says_so() -> None:
+    async def run() -> list[str]:
+        app, lines = Asks(AnswerDialog("a question", BODY, ["4", "5"])), []
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            listed = app.screen.query_one(FilterableList)
+            assert [str(each.prompt) for each in listed.options] == [" 1  4", " 2  5"]
+            for key in ("5", "enter", "2", "7", "up"):
+                await pilot.press(key)
+                await pilot.pause()
+                lines.append(str(app.dialog.box.border_subtitle))
+        return lines
+
+    keys = "arrows or the digit of a row select · Enter answers · Esc closes"
+    assert asyncio.run(run()) == [
+        "there is no row 5; the rows are 1 to 2",
+        "nothing is selected: arrows or a digit select · Enter answers",
+        keys,
+        "there is no row 7; the rows are 1 to 2",
+        keys,
+    ]
 
 
 def test_an_answer_is_not_preselected() -> None:

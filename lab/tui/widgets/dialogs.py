@@ -461,7 +461,8 @@ class TextDialog(QuestionDialog[None]):
 class ChoiceDialog(QuestionDialog[str]):
     """A choice among ``options``. ``leaves`` is the text about Esc in the last line.
 
-    A digit selects an option: the one that is this number or, if none is a number, the one at that place.
+    A digit selects the option at that place, which each row shows, even if the options are numbers themselves. A
+    digit without an option, and Enter without a selection, say so in the last line.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "")]
@@ -472,14 +473,12 @@ class ChoiceDialog(QuestionDialog[str]):
     def __init__(
         self, title: str, body: Sequence[Text], options: Sequence[str], leaves: str = "Esc closes"
     ) -> None:
-        selects = "arrows or a digit select · " if len(options) > 1 else ""
+        digits = "the digit of a row" if any(map(str.isdecimal, options)) else "a digit"
+        selects = f"arrows or {digits} select · " if len(options) > 1 else ""
         super().__init__(title, body, f"{selects}{self.enter} · {leaves}")
         self._options = options
-        self._numbers = {int(option): place for place, option in enumerate(options) if _is_number(option)}
-        self._are_numbers = bool(self._numbers)
-        if not self._are_numbers:
-            self._numbers = {place + 1: place for place in range(len(options))}
         self._typed = TypedNumber()
+        self._is_refused = False
 
     def compose_controls(self) -> ComposeResult:
         rows = (Entry(self._row(place), str(place)) for place in range(len(self._options)))
@@ -491,11 +490,30 @@ class ChoiceDialog(QuestionDialog[str]):
         listed.highlighted = 0 if self.preselects else None
 
     def on_key(self, event: events.Key) -> None:
+        listed = self.query_one(FilterableList)
         if event.key.isdecimal():
             event.stop()
-            number = self._typed.enter(event.key, self._numbers)
-            if number is not None:
-                self.query_one(FilterableList).highlighted = self._numbers[number]
+            number = self._typed.enter(event.key, range(1, len(self._options) + 1))
+            if number is None:
+                self._refuse(f"there is no row {event.key}; the rows are 1 to {len(self._options)}")
+            else:
+                self._accept()
+                listed.highlighted = number - 1
+        elif event.key == "enter" and listed.highlighted is None:
+            self._refuse(f"nothing is selected: arrows or a digit select · {self.enter}")
+
+    def _refuse(self, why: str) -> None:
+        """Show why a key does nothing, until another one selects a row."""
+        self._is_refused = True
+        self.frame(keys=why)
+
+    def _accept(self) -> None:
+        if self._is_refused:
+            self._is_refused = False
+            self.frame(keys=self._title_and_keys[1])
+
+    def on_option_list_option_highlighted(self) -> None:
+        self._accept()
 
     def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
         self.frame(keys=self._title_and_keys[1] if event.typed is None else describe_filter(event.typed))
@@ -507,10 +525,8 @@ class ChoiceDialog(QuestionDialog[str]):
         self.dismiss(answer)
 
     def _row(self, place: int) -> Text:
-        is_numbered = len(self._options) > 1 and not self._are_numbers
-        return Text.assemble(
-            (f" {place + 1}  " if is_numbered else " ", "bold"), sanitize(self._options[place], 200)
-        )
+        number = f" {place + 1}  " if len(self._options) > 1 else " "
+        return Text.assemble((number, "bold"), sanitize(self._options[place], 200))
 
 
 class AnswerDialog(ChoiceDialog):
@@ -531,10 +547,6 @@ class FinalAnswerDialog(AnswerDialog):
 
     def on_option_list_option_highlighted(self) -> None:
         self.withdraw_answer()
-
-
-def _is_number(option: str) -> bool:
-    return option.isascii() and option.isdecimal() and len(option) <= 3
 
 
 class LineDialog(QuestionDialog[str]):
