@@ -288,6 +288,29 @@ def test_the_result_stands_with_the_step(
     attend(tmp_path, test, size)
 
 
+def test_the_own_answer_is_shown_until_the_vote_is_closed(
+    tmp_path: Path, folder: Path, shown: Presentation
+) -> None:
+    """In the frame of every step, a text included, and as a line elsewhere."""
+
+    async def test(seen: Attended) -> None:
+        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1), QUESTION)
+        await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
+        assert "your answer" not in seen.text
+        await seen.press("2", "enter")
+        await seen.until(lambda: "your answer: 4 and 5" in seen.panel, "the answer")
+        await seen.press("pageup")
+        await seen.is_at("1/4")
+        assert "your answer: 4 and 5" in seen.panel
+        await seen.press("q")
+        await seen.until(lambda: isinstance(seen.top, ListScreen), "the list")
+        await seen.until(lambda: "your answer: 4 and 5; the result appears when" in seen.text, "the line")
+        await seen.get(TALLY)
+        await seen.until(lambda: "your answer" not in seen.text, "no line")
+
+    attend(tmp_path, test)
+
+
 def test_a_vote_elsewhere_is_a_line(tmp_path: Path, folder: Path, shown: Presentation) -> None:
     """And a vote from before the log-in is none."""
 

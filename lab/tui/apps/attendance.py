@@ -27,6 +27,7 @@ from lab.lectures.presentation import (
 )
 from lab.recording.reader import NotARecordingError
 from lab.styles import DIM
+from lab.text import sanitize
 from lab.tui.apps.classroom_app import ClassroomApp
 from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.apps.steps import StepScreen, format_steps
@@ -105,6 +106,8 @@ class AttendingApp(ClassroomApp):
         """The question that the student has not answered."""
         self._open_vote: VoteQuestion | None = None
         """The question of the vote that is open, answered or not."""
+        self._answered = 0, ""
+        """The serial of the last question that was answered, and the answer once the server has it."""
         self._attendance: Attendance | None = None
         self._past: tuple[PastLecture, ...] = ()
         self._turning = asyncio.Lock()
@@ -144,6 +147,14 @@ class AttendingApp(ClassroomApp):
         if self._attendance is not None and self._is_attending_now:
             self._attendance.tallies[tally.step] = tally
             self._show_step_text()
+
+    @property
+    def _open_answer(self) -> str:
+        """The student's answer to the vote that is open, as a line; empty without one."""
+        serial, choice = self._answered
+        if self._open_vote is None or self._open_vote.serial != serial or not choice:
+            return ""
+        return f"your answer: {choice}; the result appears when the vote closes"
 
     @property
     def is_following(self) -> bool:
@@ -336,7 +347,7 @@ class AttendingApp(ClassroomApp):
             options = "\n".join(f"- {option}" for option in question.options)
             parts += [options, f"The answer: **{question.answer}**. {question.explanation}"]
         keys = _KEYS_FOLLOWING if self.is_following else _KEYS_ALONE if is_now else _KEYS_AFTERWARDS
-        screen.panel.show_keys(keys)
+        screen.panel.show_keys(" · ".join(filter(None, (sanitize(self._open_answer), keys))))
         screen.show_text(attendance.presentation, step, "\n\n".join(parts), tally=tally, own_vote=own)
 
 

@@ -96,8 +96,6 @@ class StudentApp(AttendingApp):
         self._is_controlled = False
         self._watched: FeedSource | None = None
         self._branched: FeedSource | None = None
-        self._voted = 0
-        """The serial of the last question that was answered."""
         self._is_question_due = False
         self._reported_following = False
         self._vote_dialog: AnswerDialog | None = None
@@ -234,7 +232,7 @@ class StudentApp(AttendingApp):
     def _open_question(self, question: VoteQuestion) -> None:
         """Ask the student; a vote that goes on after an interruption is not asked about again."""
         self._open_vote = question
-        if question.serial != self._voted:
+        if question.serial != self._answered[0]:
             self._question = question
             if self._attendance is not None:
                 self._attendance.own_votes.pop(question.step, None)
@@ -253,7 +251,7 @@ class StudentApp(AttendingApp):
         def answered(choice: str | None) -> None:
             self._vote_dialog = None
             if choice is not None:
-                self._question, self._voted = None, question.serial
+                self._question, self._answered = None, (question.serial, "")
                 if self._attendance is not None:
                     self._attendance.own_votes[question.step] = choice
                 self.run_worker(self._vote(question, question.options.index(choice)))
@@ -267,7 +265,10 @@ class StudentApp(AttendingApp):
     async def _vote(self, question: VoteQuestion, choice: int) -> None:
         with contextlib.suppress(HostFailedError):  # a lost server is reported elsewhere
             await asyncio.to_thread(self._teacher.vote, question.serial, choice)
-            self._show_message(f"your answer: {question.options[choice]}; the result appears when the vote closes")
+            if self._answered[0] == question.serial:
+                self._answered = question.serial, question.options[choice]
+            self._show_step_text()
+            self._show()
 
     @property
     def _is_asked_in_step(self) -> bool:
@@ -351,6 +352,8 @@ class StudentApp(AttendingApp):
             lines.append(
                 Text(sanitize(f"your teacher asks: {self._question.text}  (Ctrl+G answers)"), styles.warning)
             )
+        if self._open_answer and not isinstance(shown, StepScreen):
+            lines.append(Text(sanitize(self._open_answer), styles.accent))
         if self._lecture is not None and self._may_join and not isinstance(shown, StepScreen):
             title = sanitize(self._lecture.title)
             lines.append(Text(f"your teacher shows {title}  (Ctrl+G or a click here joins)", styles.accent))
