@@ -1,6 +1,8 @@
 """``lab serve``, commands for the teacher: watch the class, notify students, print the log and the grades."""
 
 import os
+import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence, Set
@@ -139,14 +141,17 @@ def watch(exercises: Folder = None, data: Data = None) -> int:
         except UserError as error:
             return str(error)
         call = [sys.executable, "-m", "lab", "serve", "lecture", named, "--data", str(folder.path)]
-        status = subprocess.run(call, check=False).returncode
-        return (
-            f"the lecture ended with status {status}; for the reason run: lab serve lecture {named}"
-            if status
-            else ""
-        )
+        return _describe_end(named, subprocess.run(call, check=False).returncode, data)
 
     return run_guarded(lambda: show_class(AdminClient(folder), exercise, lecture))
+
+
+def _describe_end(named: str, status: int, data: Path | None) -> str:
+    """Return why a lecture has failed that was given from the screen of the class; empty if it has not."""
+    if status in (0, 128 + signal.SIGINT):
+        return ""
+    call = ["lab", "serve", "lecture", named, *(() if data is None else ("--data", str(data)))]
+    return f"the lecture ended with status {status}; for the reason run: {shlex.join(call)}"
 
 
 @group.command()

@@ -1,5 +1,6 @@
 """``lab serve lecture``: give a lecture to the class, from a file or freely with a cluster of the teacher's."""
 
+import signal
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -139,7 +140,7 @@ def _teach(data: DataFolder, lecture: Lecture, step: int | None) -> int:
     after = read_progress(folder)
     if not status and after.is_over:
         print_line("the lecture is over; students find it in their list with F3")
-    elif not status:
+    elif status in (0, 128 + signal.SIGINT):
         print_line(f"the same command goes on with step {after.position.place + 1}, within twelve hours")
     return status
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Commanded
+from tests.lectures.lecture_files import write_lecture
 from tests.serve.conftest import School, Teacher
 from tests.serve.lab_server import Client, Server
 from tests.serve.web_client import WebClient
@@ -65,6 +66,29 @@ def test_the_teacher_takes_control_and_the_student_knows(server: Server, school:
     texts = [record.text for record in lines.records() if isinstance(record, Commanded | Captioned)]
     lines.close()
     assert texts[-3:] == ["your teacher took control of this cluster, too", "pause 5", "resume 5"]
+
+
+def test_a_lecture_left_with_ctrl_c_has_not_failed(server: Server, teacher: Teacher, tmp_path: Path) -> None:
+    """Given from the screen of the class; one that has failed says how to see the reason."""
+    path = write_lecture(tmp_path)
+    with teacher("watch") as terminal:
+        watch = TerminalScreen(terminal)
+        watch.sees("2 students logged in")
+        watch.type("l")
+        watch.sees("lecture: what to run?")
+        watch.type(f"{path}\r")
+        watch.sees("1/3  Only a text")
+        watch.type("\x03")
+        watch.sees("leave the lecture?")
+        watch.type("\x03")
+        watch.sees("you are back from the lecture")
+        write_lecture(tmp_path, 'stop = "when 4 leads"', 'stop = "when 1 leads"')
+        watch.type("l")
+        watch.sees("lecture: what to run?")
+        watch.type(f"{path}\r")
+        watch.sees("for the reason run: lab serve lecture", "pause.md --data")
+        watch.type("q")
+        assert terminal.status() == 0
 
 
 def test_a_message_is_sent_from_the_screen(server: Server, school: School, teacher: Teacher) -> None:
@@ -170,11 +194,11 @@ def test_the_class_votes_and_sees_the_tally(server: Server, school: School, teac
             lecture.type(':ask "who leads next?" | 4 | 3\r')
             anna.shows("your teacher asks the class")
             ben.shows("who leads next?")
-            anna.type("4")
+            anna.type("1")
             anna.type("\r")
             anna.shows("your answer: 4")
             lecture.shows("1 answer")
-            ben.type("3")
+            ben.type("2")
             ben.type("\r")
             lecture.shows("2 answers")
             lecture.type("\r")

@@ -163,6 +163,7 @@ def test_changes_are_made_by_keys_with_a_confirmation(tmp_path: Path, monkeypatc
         await seen.until(lambda: "anna" in seen.text, "the class")
         await seen.press("c")
         await seen.until(lambda: isinstance(seen.top, LineDialog), "the comment")
+        assert "your answer" not in seen.text
         assert "comment on anna, two-coordinators 2" in seen.text
         await seen.type("well done")
         await seen.press("enter")
@@ -208,3 +209,21 @@ def test_a_removed_student_is_readmitted_and_a_refusal_is_shown() -> None:
 
     watched(admin, test)
     assert admin.asked == [("readmit", "anna")]
+
+
+def test_what_was_said_of_a_removal_goes_when_the_student_is_readmitted() -> None:
+    """By a command elsewhere."""
+    admin = ClassOfOneScreen([Student("anna"), Student("ben")])
+
+    async def test(seen: Seen, app: WatchApp) -> None:
+        await seen.press("x")
+        await seen.until(lambda: "remove anna?" in seen.text, "it is asked")
+        await seen.press("enter")
+        await seen.until(lambda: "did remove" in seen.text, "the result")
+        admin.students[0] = Student("anna", removed=True)
+        await seen.until(lambda: "1 removed" in seen.text, "it is removed")
+        assert "did remove" in seen.text
+        admin.students[0] = Student("anna")
+        await seen.until(lambda: "did remove" not in seen.text, "the message is gone")
+
+    watched(admin, test)

@@ -203,6 +203,24 @@ def test_leaving_asks_whether_the_lecture_is_over(presentation: Presentation) ->
     teach(presentation, test)
 
 
+def test_ctrl_c_asks_too(presentation: Presentation) -> None:
+    """The second one leaves, and the lecture may go on."""
+
+    async def test(seen: Seen, class_: Class) -> None:
+        for _ in range(2):
+            await seen.press("ctrl+c")
+            await seen.until(lambda: "leave the lecture?" in seen.text, "the question")
+            await seen.press("escape")
+        await seen.press("ctrl+g", "ctrl+c")
+        await seen.until(lambda: "leave the lecture?" in seen.text, "the question")
+        assert seen.app.is_running
+        await seen.press("ctrl+c")
+        await seen.until(lambda: seen.app.return_code == 130, "the end")
+        assert not class_.is_over
+
+    teach(presentation, test, place=1)
+
+
 def test_a_lecture_goes_on_with_what_was_shown(presentation: Presentation, tmp_path: Path) -> None:
     """Votes that were closed are not asked for again by going on."""
     tally = VoteTally(1, "Who leads now?", ("only 5", "4 and 5"), (1, 0), False, 2, "only 5", "They wait.")

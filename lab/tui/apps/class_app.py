@@ -244,6 +244,9 @@ class ClassScreen(Screen[None]):
         super().__init__()
         self._styles = styles
         self.message = MessageLine(styles)
+        self._removal = ""
+        """The message about the student removed last."""
+        self._removed: set[str] = set()
 
     def compose(self) -> ComposeResult:
         yield TitleLine("head")
@@ -255,10 +258,18 @@ class ClassScreen(Screen[None]):
         self.query_one(ClassRows).focus()
         self.message.show(_HINT)
 
+    def show_removal(self, text: str) -> None:
+        """Show that a student was removed, until a student is readmitted, by whatever command."""
+        self._removal = text
+        self.message.show(text)
+
     def show(self, report: ClassReport, words: str) -> None:
         """Draw the students that match the filter words."""
         if not self.query(ClassRows):
             return  # the screen is closing
+        before, self._removed = self._removed, {each.name for each in report.students if each.removed}
+        if before - self._removed and self.message.text == self._removal:
+            self.message.show(_HINT)
         students = [
             each
             for each in sort_by_need(report.students)
@@ -368,7 +379,9 @@ class WatchApp(RunsApp):
             )
         else:
             text = f"Sessions and cluster of {name} end now. The work is kept; x readmits."
-            self._confirm(f"remove {name}?", text, partial(self._admin.remove, student.name))
+            self._confirm(
+                f"remove {name}?", text, partial(self._admin.remove, student.name), self._class.show_removal
+            )
 
     def action_archive(self) -> None:
         """Write all that is stored about the selected student to a zip file."""
@@ -403,7 +416,7 @@ class WatchApp(RunsApp):
         def lecture(name: str) -> None:
             with self.suspend():
                 error = self._give_lecture(name)
-            self._class.message.show(error or "the lecture is over", warn=bool(error))
+            self._class.message.show(error or "you are back from the lecture", warn=bool(error))
 
         body = [
             Text(
@@ -417,16 +430,18 @@ class WatchApp(RunsApp):
         body = [Text("It stays on the student's screen until dismissed.")]
         show_dialog(self, LineDialog(title, body), lambda text: self._do(self._send_message(students, text)))
 
-    def _confirm(self, title: str, text: str, change: Callable[[], str]) -> None:
+    def _confirm(
+        self, title: str, text: str, change: Callable[[], str], show: Callable[[str], None] | None = None
+    ) -> None:
         option = title.rstrip("?")
         dialog = ChoiceDialog(title, wrap(Text(text), ROOM), [option], "Esc cancels")
-        show_dialog(self, dialog, lambda _: self._change(change))
+        show_dialog(self, dialog, lambda _: self._change(change, show))
 
-    def _change(self, change: Callable[[], str]) -> None:
+    def _change(self, change: Callable[[], str], show: Callable[[str], None] | None = None) -> None:
         """Make a change in a thread, and show the result."""
 
         async def run() -> None:
-            self._class.message.show(await asyncio.to_thread(change))
+            (show or self._class.message.show)(await asyncio.to_thread(change))
 
         self._do(run())
 

@@ -77,6 +77,7 @@ class TeachingApp(RehearsalApp):
         self._is_in_hall = False
         self._failure = ""
         self._is_server_gone = False
+        self._leaving: ChoiceDialog | None = None
 
     @property
     def keys(self) -> str:
@@ -99,8 +100,18 @@ class TeachingApp(RehearsalApp):
 
     async def leave_lowest(self, message: LeaveRequested) -> None:
         """Leave the lecture; ask first whether it is over."""
+        self._ask_to_leave()
+
+    def action_help_quit(self) -> None:
+        """Ask on Ctrl-C, too; pressed again, it leaves the lecture for later."""
+        if self.screen is self._leaving:
+            super().action_help_quit()
+        else:
+            self._ask_to_leave()
+
+    def _ask_to_leave(self) -> None:
         body = [Text("The class sees nothing more for now.")]
-        dialog = ChoiceDialog("leave the lecture?", body, [_GOES_ON, _OVER], "Esc cancels")
+        self._leaving = dialog = ChoiceDialog("leave the lecture?", body, [_GOES_ON, _OVER], "Esc cancels")
         show_dialog(self, dialog, lambda choice: self.run_worker(self._leave(choice == _OVER)))
 
     async def _leave(self, is_over: bool) -> None:

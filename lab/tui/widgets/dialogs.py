@@ -553,6 +553,7 @@ class LineDialog(QuestionDialog[str]):
     """A line to type into."""
 
     DEFAULT_CSS = "LineDialog #note { height: auto; }"
+    placeholder: ClassVar[str] = ""
 
     def __init__(self, title: str, body: Sequence[Text], initial: str = "", keys: str = _SUBMITS) -> None:
         super().__init__(title, body, keys)
@@ -560,7 +561,7 @@ class LineDialog(QuestionDialog[str]):
 
     def compose_controls(self) -> ComposeResult:
         # what stands in it is selected: the first key replaces it
-        yield Input(self._initial, placeholder="your answer", max_length=LONGEST_ANSWER)
+        yield Input(self._initial, placeholder=self.placeholder, max_length=LONGEST_ANSWER)
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
@@ -579,6 +580,8 @@ class FinalLineDialog(LineDialog):
 
     ``suggestion`` says what the initial text is. ``refuse`` returns why an answer is not possible; empty if it is.
     """
+
+    placeholder = "your answer"
 
     def __init__(
         self,

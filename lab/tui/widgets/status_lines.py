@@ -67,12 +67,14 @@ class MessageLine(TitleLine):
 
     def __init__(self, styles: ThemeStyles, fades: bool = False) -> None:
         super().__init__("message")
+        self.text = ""
         self._styles = styles
         self._fades = fades
         self._fading: Timer | None = None
 
     def show(self, text: str, warn: bool = False) -> None:
         """Show a text, perhaps as a warning."""
+        self.text = text
         style = self._styles.warning if warn else self._styles.accent
         self.put(Text(sanitize(text, 300), style), wraps=True)
         self._stop_fading()
