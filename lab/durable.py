@@ -1,4 +1,4 @@
-"""Files that hold what people did: readable by their owner only, and updated atomically and durably.
+"""Files that are updated atomically and durably; those that hold what people did, readable by their owner only.
 
 After a crash, a file has its old or its new contents.
 """
@@ -23,11 +23,14 @@ def temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
 
 
-def write_durably(path: Path, data: bytes) -> None:
-    """Replace the file atomically, readable by its owner only. After any exception the old file is unchanged."""
+def write_durably(path: Path, data: bytes, is_private: bool = True) -> None:
+    """Replace the file atomically. After any exception the old file is unchanged.
+
+    If it ``is_private``, only its owner may read it; otherwise the umask decides.
+    """
     hidden = temporary_name(path)
     try:
-        with open(hidden, "xb", opener=owner_only) as writing:
+        with open(hidden, "xb", opener=owner_only if is_private else None) as writing:
             writing.write(data)
             writing.flush()
             os.fsync(writing.fileno())

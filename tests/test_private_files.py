@@ -19,6 +19,7 @@ from lab.worlds.campaign.corpus import Corpus, load_corpus, save_corpus
 from lab.worlds.campaign.schedule import draw
 from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import base_of, plan
+from tests.cli.invocation import Lab
 from tests.recording.samples import eventful, eventful_lines, write_lines
 
 
@@ -61,6 +62,13 @@ def test_a_corpus(tmp_path: Path) -> None:
     assert corpus.add(trial.schedule, trial.situations, ())
     assert save_corpus(corpus, tmp_path) == 1
     assert [mode(path) for path in tmp_path.iterdir()] == [0o600]
+
+
+def test_lectures(tmp_path: Path) -> None:
+    """What is exported from a lecture holds nobody's work."""
+    (tmp_path / "home").mkdir()
+    done = Lab(tmp_path, tmp_path / "home")("lecture", "export", "bully-and-its-price", "-o", "bully.md")
+    assert (done.status, mode(tmp_path / "bully.md")) == (0, 0o666)
 
 
 def test_exports_of_attempts(tmp_path: Path) -> None:

@@ -404,7 +404,7 @@ def export(
             data = _film(lecture, out.suffix)
     if data is None:
         return EXIT_NOT_AS_EXPECTED
-    write_whole(file, data)
+    write_whole(file, data, is_private=False)
     if json:
         has_notes = kind == "slides" and not no_notes
         print_json(LectureExportDocument(lecture.name, str(out), kind, has_notes, len(data)))

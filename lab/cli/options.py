@@ -477,10 +477,10 @@ def writable(option: str, path: Path) -> Path:
     return file
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Replace the contents of the file."""
+def write_whole(path: Path, data: bytes, is_private: bool = True) -> None:
+    """Replace the contents of the file. If it ``is_private``, as grades are, only its owner may read it."""
     try:
-        write_durably(path, data)
+        write_durably(path, data, is_private)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}; name another file") from None
 

@@ -27,7 +27,7 @@ from lab.output import print_error, print_line
 from lab.places import server_folder
 from lab.serve.data_folder import DataFolder, RunningServer
 from lab.serve.limits import Limits, help_of
-from lab.serve.student_lists import NAME_RULE, InvitationError, Invitations, is_name
+from lab.serve.student_lists import NAME_RULE, InvitationError, Invitations, is_name, names_in
 from lab.text import sanitize
 from lab.units import format_count
 from lab.worlds.loading.settings import positive
@@ -218,7 +218,10 @@ class InviteDocument(Document, frozen=True):
 def invite(
     names: Annotated[
         list[str] | None,
-        Argument(metavar="[NAME…]", help="The students' names. Without names, the unused codes are listed."),
+        Argument(
+            metavar="[NAME…]",
+            help="The students' names. Without names, those who have not used theirs are listed.",
+        ),
     ] = None,
     days: Annotated[str, Option(metavar="NUMBER", help="Number of days for which the codes are valid.")] = "14",
     host: Annotated[
@@ -245,6 +248,8 @@ def invite(
     most = whole_number("--days", days, 1, _LONGEST_DAYS)
     try:
         if names:
+            if removed := [name for name in names if name in names_in(folder.removed, 0)]:
+                raise UsageError(f"{removed[0]} was removed; first: lab serve readmit {removed[0]}")
             running = folder.running_server()
             shown = host_for_students(host or (running.host if running else ""), "")
             made = invitations.invite(list(dict.fromkeys(names)), most)

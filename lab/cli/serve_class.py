@@ -36,7 +36,7 @@ from lab.output import print_error, print_line
 from lab.serve.admin_client import AdminClient, AdminConnection
 from lab.serve.data_folder import DataFolder, read_log
 from lab.serve.gradebook import grade_class, student_commands
-from lab.serve.student_lists import InvitationError, Invitations
+from lab.serve.student_lists import InvitationError, Invitations, names_in
 from lab.text import UserError, did_you_mean, sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
@@ -169,7 +169,8 @@ def course(
     """Check the course file, and print it.
 
     A line for each group of exercises: its weight, its deadline, and what remains until then. Every mistake in the
-    file is reported, with its line. lab guide class explains the file.
+    file is reported, with its line, and so is an extension for a name that is not in the class. lab guide class
+    explains the file.
     """
     library = exercises or SHIPPED
     folder = data_folder(data)
@@ -192,7 +193,21 @@ def course(
     for extension in read.extensions:
         if student in ("", extension.student):
             print_line(f"extension: {describe_extension(extension)}")
+    known = _known_students(folder)
+    for name in dict.fromkeys(each.student for each in read.extensions if known and each.student not in known):
+        hint = did_you_mean(name, sorted(known)) or "; lab serve status lists the class"
+        print_error(f"{path}: an extension for {sanitize(name, 40)!r}, who is not in the class{hint}")
     return 0
+
+
+def _known_students(folder: DataFolder) -> set[str]:
+    """Return the names of all students that the server knows of: none while there is no class."""
+    known = {*folder.student_paths(), *names_in(folder.browsers, 1)}
+    with suppress(InvitationError):  # lab serve invite reports it
+        known |= set(Invitations(folder.invites).names())
+    with suppress(ServerAdminError), AdminConnection(folder) as connection:
+        known |= {each.name for each in connection.report().students}
+    return known
 
 
 def _require_student(folder: DataFolder, student: str, others: Set[str]) -> None:
@@ -200,11 +215,7 @@ def _require_student(folder: DataFolder, student: str, others: Set[str]) -> None
 
     While there is no class, every name may be right.
     """
-    known = {*folder.student_paths()}
-    with suppress(InvitationError):  # lab serve invite reports it
-        known |= set(Invitations(folder.invites).names())
-    with suppress(ServerAdminError), AdminConnection(folder) as connection:
-        known |= {each.name for each in connection.report().students}
+    known = _known_students(folder)
     if known and student not in known | others:
         hint = did_you_mean(student, sorted(known | others)) or "; lab serve status lists the class"
         raise UsageError(f"unknown student {sanitize(student, 40)!r}{hint}")
@@ -393,6 +404,7 @@ def export(
     every: Annotated[
         bool, Option("--every", help="Grade every attempt, not only the best of each student.")
     ] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite existing files.")] = False,
     exercises: Folder = None,
     data: Data = None,
 ) -> int:
@@ -412,6 +424,9 @@ def export(
     course = read_course(folder.course, known) if folder.course.exists() else None
     if course is None and grades is not None:
         raise UsageError(f"--grades: there is no course; write {folder.course}, as lab guide class shows")
+    for option, file in (("--csv", csv), ("--grades", grades)):
+        if file is not None and file.exists() and not force:
+            raise UsageError(f"{file} exists already; name another with {option}, or overwrite it with --force")
     recordings = len(list(folder.recordings()))
     with Progress("grading", "recording", recordings) as progress:
         book = grade_class(folder, library, lambda graded, file: progress(int(graded), file, graded / recordings))
@@ -423,7 +438,8 @@ def export(
         for student in dict.fromkeys(grade.student for grade in best):
             of_student = [grade for grade in best if grade.student == student]
             write_whole(gradescope / f"{student}.json", as_gradescope(of_student, known))
-    students = sorted({*folder.student_paths(), *(grade.student for grade in book.grades)})
+    registered = {*folder.student_paths(), *names_in(folder.browsers, 1)}
+    students = sorted({*registered, *(grade.student for grade in book.grades)})
     in_course = [] if course is None else grade_course(course, known, book.grades, students)
     if grades is not None:
         write_whole(grades, course_table(in_course).encode())

@@ -194,6 +194,19 @@ def _describe_group(group: ExerciseGroup) -> str:
     return f"weight {group.weight}, {due}, {', '.join(group.exercises)}"
 
 
+def without_extensions(text: str, student: str) -> str:
+    """Return the text of a course file without the extensions of this student."""
+
+    def is_kept(table: str) -> bool:
+        try:
+            extensions = parse_toml(table).get("extension", [])
+        except TOMLError:  # a bracket in a text of several lines
+            return True
+        return not any(each.get("student") == student for each in extensions if isinstance(each, dict))
+
+    return "".join(filter(is_kept, re.split(r"(?m)^(?=\s*\[)", text)))
+
+
 def describe_extension(extension: Extension) -> str:
     """Describe an extension: ``anna, First steps, 3 days``."""
     return f"{extension.student}, {extension.group or 'all groups'}, {format_count(extension.days, 'day')}"

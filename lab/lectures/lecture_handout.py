@@ -1,10 +1,13 @@
 """The hand-out of a lecture, in Markdown: texts, questions, how to see each run, and the answers at the end."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from string import ascii_uppercase
 
 from lab.lectures.lecture import Lecture, Question, Step
-from lab.lectures.lecture_reader import SUFFIX, names
+from lab.lectures.lecture_reader import SHIPPED
+from lab.protocols import CURRICULUM
+from lab.scenario.file import is_path
 
 
 def format_handout(lecture: Lecture) -> str:
@@ -22,10 +25,13 @@ def _step(lecture: Lecture, step: Step) -> Iterator[str]:
     yield f"## {step.number}. {step.title}"
     yield step.text
     if step.shows_run:
-        named = lecture.runs[step.run or 0].named
-        own = f"{lecture.name}{SUFFIX}" if lecture.name not in names() else lecture.name
-        run = f"lab run {named}" if named else f"lab lecture rehearse {own} --step {step.number}"
-        yield f"To see it: `{run}`"
+        run = lecture.runs[step.run or 0]
+        if run.named and not is_path(run.named):
+            yield f"To see it: `lab run {run.named}`"
+        elif Path(lecture.path).parent == SHIPPED:
+            yield f"To see it: `lab lecture rehearse {lecture.name} --step {step.number}`"
+        elif run.scenario.protocol in CURRICULUM:
+            yield f"To see a run of this protocol: `lab run {run.scenario.protocol} --sim`"
     if step.question is not None:
         yield _question(lecture.questions.index(step) + 1, step.question)
 

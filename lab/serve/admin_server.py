@@ -36,7 +36,7 @@ from lab.serve.admin_requests import (
 )
 from lab.serve.cluster_pool import ClusterProcess
 from lab.serve.server_context import ActiveSession, ServerContext
-from lab.serve.student_lists import REMOVED
+from lab.serve.student_lists import ERASED, REMOVED
 from lab.text import UserError
 from lab.worlds.json_lines import LONGEST_LINE, answer_requests
 
@@ -167,7 +167,8 @@ async def change_records(context: ServerContext, request: RecordRequest) -> str:
     """Carry out a request about one student; end the sessions of one who is removed or erased first."""
     student, listed = request.student, context.admission.names()
     if isinstance(request, EraseStudent):
-        await change_records(context, RemoveStudent(student))
+        context.records.apply(RemoveStudent(student), listed)
+        await context.end_sessions(student, ERASED)
     match request:
         case ArchiveStudent():  # all recordings are read
             return await asyncio.to_thread(context.records.apply, request, listed)

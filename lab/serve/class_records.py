@@ -22,10 +22,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.durable import owner_only
+from lab.durable import owner_only, write_durably
 from lab.exercises.attempts import NAME, attempt_in
+from lab.exercises.course import without_extensions
 from lab.exercises.teacher import ServerAdminError
-from lab.foreign_file import LARGEST_DATA, RefusedFileError, read_foreign
+from lab.foreign_file import LARGEST_DATA, RefusedFileError, read_foreign, read_foreign_text
 from lab.recording.reader import LARGEST_RECORDING
 from lab.serve.admin_requests import (
     ArchiveStudent,
@@ -186,6 +187,7 @@ class ClassRecords:
                 with each.edited() as lines:
                     lines[:] = [line for line in lines if owners(line) != student]
         Invitations(self._folder.invites).forget(student)
+        self._erase_from_course(student)
         self._comments.forget(student)
         if (home := self._folder.student_paths().get(student)) is not None:
             shutil.rmtree(home)
@@ -196,6 +198,15 @@ class ClassRecords:
             f"erased {student}; not changed are your own files: delete the key in the file of --class, and the "
             "extensions in course.toml, if there are any"
         )
+
+    def _erase_from_course(self, student: str) -> None:
+        """Take the student's extensions out of the server's own copy of the course."""
+        path = self._folder.valid_course
+        if path.exists():
+            text = read_foreign_text(path, LARGEST_DATA)
+            kept = without_extensions(text, student)
+            if kept != text:
+                write_durably(path, kept.encode())
 
     def _erase_from_records(self, student: str) -> None:
         """Take the student out of the seals and the log.

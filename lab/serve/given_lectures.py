@@ -51,9 +51,9 @@ def interrupted_lecture(data: DataFolder, digest: str, now: datetime) -> Path | 
 
 
 def edited_lecture(data: DataFolder, name: str, title: str, now: datetime) -> Path | None:
-    """Return the folder of the lecture that was interrupted in the last hours under this name and title; else None.
+    """Return the folder of a lecture of this name and title that was interrupted in the last hours; else None.
 
-    Its text is another one: it was edited meanwhile.
+    Its text may be another one: it was edited meanwhile.
     """
     found = (folder for folder, head in _interrupted(data, now) if (head.name, head.title) == (name, title))
     return next(found, None)

@@ -47,7 +47,8 @@ class SSHConnection(asyncssh.SSHServer):
         self._key: asyncssh.SSHKey | None = None
         self._requests = 0
         self._unknown_keys: list[str] = []
-        self._was_removed = False
+        self._removed = ""
+        """The student whose key was offered, if the teacher has removed them."""
         self._was_refused = False
         self._challenge_sent = False
         self._denied = 0
@@ -107,8 +108,10 @@ class SSHConnection(asyncssh.SSHServer):
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         """Return whether the key's holder may log in; the client has not yet proved that it holds the key."""
         if not self.context.admission.may_admit(username, key):
-            self._unknown_keys.append(key.get_fingerprint())
-            self._was_removed |= self.context.admission.is_removed(username, key)
+            if self.context.admission.is_removed(username, key):
+                self._removed = self.context.admission.identify(username, key) or ""
+            else:
+                self._unknown_keys.append(key.get_fingerprint())
             return False
         self._key = key  # the last key accepted before the log-in is the one that the client proves to hold
         return self._may_continue()  # a client may ask about the same key again and again
@@ -182,6 +185,8 @@ class SSHConnection(asyncssh.SSHServer):
         elif self._key is not None:
             what = f", no valid signature of key {self._key.get_fingerprint()}"
             kind = "connections without a valid signature"
+        elif self._removed:
+            what, kind = f", a key of {self._removed}, who was removed", "connections of removed students"
         elif keys:
             what = f", {format_count(len(keys), 'unknown key')}: {', '.join(keys[:_MOST_LISTED])}"
             kind = "connections with unknown keys"
@@ -198,7 +203,7 @@ class SSHConnection(asyncssh.SSHServer):
         self.log("refused", text, kind)
 
     def _advice(self, user: str) -> str:
-        if self._was_removed:
+        if self._removed:
             return REMOVED
         if is_code(user) and (fault := self.context.admission.code_problem(user)):
             return fault

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.lectures.lecture_handout import format_handout
+from lab.lectures.lecture_reader import find_lecture, read_lecture
 from lab.lectures.recorded_lecture import RecordedLecture, record_lecture
 from lab.lectures.slides import draw_step, format_slides
 from tests.lectures.lecture_files import make_lecture
@@ -98,7 +99,11 @@ def test_a_hand_out_has_its_answers_at_the_end(recorded: RecordedLecture) -> Non
     texts, _, solutions = handout.partition("## Answers")
     assert "## 2. The coordinator is paused" in texts
     assert "**Question 1.** Who leads now?\n\n- A. only 5\n- B. 4 and 5" in texts
-    assert "`lab lecture rehearse pause.md --step 2`" in texts
+    assert "To see a run of this protocol: `lab run bully --sim`" in texts
+    assert "rehearse" not in handout, "students do not have the file"
+    assert "`lab lecture rehearse bully-and-its-price --step 3`" in format_handout(
+        read_lecture(find_lecture("bully-and-its-price"))
+    )
     assert "longer than a" not in texts
     assert solutions.strip() == "**Question 1** (step 2): A, *only 5*. The others wait longer than a *second*."
 

@@ -94,7 +94,13 @@ def test_a_course_is_printed_with_each_deadline(tmp_path: Path, file: Path) -> N
         "unknown student 'benjamim'; did you mean benjamin?"
         in lab(*words, "benjamim", "--data", "class").refused()
     )
-    assert lab(*words, "anna", "--data", "class").status == 0
+    called = lab(*words, "anna", "--data", "class")
+    assert (called.status, "an extension for 'anna', who is not in the class; lab serve" in called.err) == (
+        0,
+        True,
+    )
+    (tmp_path / "class" / "students" / "anna").mkdir()
+    assert lab(*words, "anna", "--data", "class").err == ""
     error = lab(*words, "zoe", "--data", "class").refused()
     assert "unknown student 'zoe'; lab serve status lists the class" in error
 

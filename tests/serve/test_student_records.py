@@ -123,6 +123,8 @@ def test_a_removed_student_is_logged_out_and_cannot_return(lone: Server, school:
     assert lone.logged("removed", student="anna")
     assert "removed" in next(line for line in teacher("status").splitlines() if line.startswith("anna"))
     assert "your teacher has removed you from the class" in anna.run("status").stderr
+    assert lone.logged("refused", "a key of anna, who was removed")
+    assert teacher.no("invite", "anna").endswith("anna was removed; first: lab serve readmit anna")
     other = new_key(tmp_path / "other")
     assert "removed you" in Client(lone, other, user=code).run("status").stderr
     assert "removed you" in browser.get().text
@@ -199,16 +201,20 @@ def test_an_erased_student_is_nowhere(worked: Server, school: School, tmp_path: 
     """While the server runs; grades and seals of the others stay valid, and the key may come back anew."""
     teacher = Teacher(tmp_path, worked.data)
     teacher("comment", "anna", _EXERCISE, "well done")
+    extensions = (f'[[extension]]\nstudent = "{name}"\ndays = 2\n' for name in ("anna", "ben"))
+    (worked.data / "course.valid.toml").write_text("\n".join(extensions))
     with Client(worked, school.ben).terminal() as terminal:
         TerminalScreen(terminal).sees("lab exercises")
         teacher("notify", "ben", "anna is faster")
         with Client(worked, school.anna).terminal() as of_anna:
             TerminalScreen(of_anna).sees("lab exercises")
             assert teacher("erase", "anna", "--yes").startswith("erased anna; not changed are your own files")
+            of_anna.shows("your teacher has deleted all that was stored about you here")
             assert of_anna.status() != 0
         terminal.type("q")
         assert terminal.status() == 0
     worked.logged("erased")
+    assert (worked.data / "course.valid.toml").read_text().strip() == '[[extension]]\nstudent = "ben"\ndays = 2'
     paths = [path for path in worked.data.rglob("*") if path.is_file()]
     assert not [path for path in paths if "anna" in str(path.relative_to(worked.data))]
     assert [path.name for path in paths if b"anna" in path.read_bytes()] == []

@@ -62,7 +62,8 @@ class Class:
 
     def export(self, *words: str) -> tuple[Called, list[dict[str, str]]]:
         """Return the output, and the rows of the table."""
-        return self.run("serve", "export", "--data", str(self.folder.path), "--csv", "grades.csv", *words)
+        call = ("serve", "export", "--data", str(self.folder.path), "--csv", "grades.csv", "--force")
+        return self.run(*call, *words)
 
     def run(self, *words: str) -> tuple[Called, list[dict[str, str]]]:
         """Run a command that writes ``grades.csv``; return the output, and the rows of the table."""
@@ -282,14 +283,28 @@ def test_a_server_killed_while_sealing_continues(school_class: Class) -> None:
 
 
 def test_each_student_s_points_are_printed(school_class: Class) -> None:
-    """For every student with a folder, also without attempts."""
+    """For every student with a folder or a browser, also without attempts."""
     school_class.seal(school_class.put("anna"))
+    school_class.folder.browsers.write_text(f"{'0' * 64} dora 2026-11-27T20:00:00+00:00\n")
     (school_class.folder.path / "students" / "cara" / "attempts").mkdir(parents=True)
     called, (grade,) = school_class.export()
-    assert [line.split() for line in called.out.splitlines()[1:3]] == [
+    assert [line.split() for line in called.out.splitlines()[1:4]] == [
         ["anna", grade["points"], "1", "1", "1"],
         ["cara", "0", "0", "0", "0"],
+        ["dora", "0", "0", "0", "0"],
     ]
+
+
+@pytest.mark.parametrize("option", ["--csv", "--grades"])
+def test_an_existing_file_is_overwritten_on_demand_alone(school_class: Class, option: str) -> None:
+    school_class.folder.course.write_text(_COURSE.replace("DEADLINE", "2026-12-04"))
+    file = school_class.lab.folder / "kept.csv"
+    file.write_text("kept")
+    words = ("serve", "export", "--data", str(school_class.folder.path), option, "kept.csv")
+    assert "kept.csv exists already; name another with" in school_class.lab(*words).refused()
+    assert file.read_text() == "kept"
+    assert school_class.lab(*words, "--force").status == 0
+    assert file.read_text() != "kept"
 
 
 _COURSE = """
