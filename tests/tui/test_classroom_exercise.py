@@ -536,3 +536,23 @@ record = "all normal"
         await seen.until(lambda: "missed" in seen.message, "it is another")
 
     classroom(test, home, [found], first="find")
+
+
+def test_a_table_in_markdown_is_a_table() -> None:
+    """With its columns aligned, in the width that there is."""
+    table = "| step | cost |\n|---|--:|\n| ask *all* | 4 |\n| wait for T | 12 |\n"
+    lines = [
+        line.plain for line in markdown_lines(f"Two rounds:\n\n{table}\nThen stop.", 40, ThemeStyles(UNICODE))
+    ]
+    assert lines == [
+        "Two rounds:",
+        "",
+        "step         cost",
+        "─────────────────",
+        "ask all         4",
+        "wait for T     12",
+        "",
+        "Then stop.",
+    ]
+    wide = f"| a | b |\n|---|---|\n| {'word ' * 20}| {'more ' * 20}|\n"
+    assert all(line.cell_len <= 30 for line in markdown_lines(wide, 30, ThemeStyles(UNICODE)))

@@ -1,11 +1,13 @@
 """The exercise view: the tasks and their state at the cursor in time; and Markdown as styled lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.style import Style
+from rich.table import Table
 from rich.text import Text
 from textual import events
 
@@ -35,10 +37,22 @@ def wrap(text: Text, width: int) -> list[Text]:
 
 
 def markdown_lines(markdown: str, width: int, styles: ThemeStyles) -> list[Text]:
-    """Render Markdown as lines of this width; HTML is shown as plain text."""
+    """Render Markdown, with tables, as lines of this width; HTML is shown as plain text."""
     from markdown_it import MarkdownIt  # noqa: PLC0415 - loads slowly, and most runs show no Markdown
 
-    return list(_Renderer(width, styles).of(MarkdownIt("commonmark", {"html": False}).parse(markdown)))
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    return list(_Renderer(width, styles).of(parser.parse(markdown)))
+
+
+_OF_TABLES = ("table_open", "table_close")
+
+
+def _lines_of(table: Table, width: int) -> Iterator[Text]:
+    console = plain_console()
+    for line in console.render_lines(table, console.options.update(width=width), pad=False):
+        text = Text.assemble(*((each.text, each.style or "") for each in line))
+        text.rstrip()
+        yield text
 
 
 class _Renderer:
@@ -49,6 +63,8 @@ class _Renderer:
         self._styles = styles
         self._margins: list[tuple[str, str]] = []
         self._counts: list[int | None] = []
+        self._table: Table | None = None
+        self._cells: list[Text] = []
 
     def of(self, tokens: "Sequence[Token]") -> Iterator[Text]:
         is_first = True
@@ -63,6 +79,11 @@ class _Renderer:
                 self._margins.append(("  ", "  "))
             elif token.type in ("list_item_close", "blockquote_close"):
                 self._margins.pop()
+            elif token.type in _OF_TABLES or self._table is not None:
+                if token.type == "table_open" and not is_first:
+                    yield Text()
+                is_first = False
+                yield from self._part_of_table(token)
             elif token.type in ("inline", "fence", "code_block"):
                 is_item = bool(self._counts) and token.type == "inline"  # it has no blank line before it
                 if not is_first and not token.hidden and not is_item:
@@ -83,9 +104,33 @@ class _Renderer:
         else:
             code = [sanitize(line) for line in token.content.rstrip("\n").split("\n")]
             lines = [Text(f"  {line}", self._styles.code) for line in code]
+        yield from self._indented(lines)
+
+    def _indented(self, lines: Iterable[Text]) -> Iterator[Text]:
         for line in lines:
             yield Text.assemble("".join(first for first, _ in self._margins), line)
             self._margins = [(rest, rest) for _, rest in self._margins]
+
+    def _part_of_table(self, token: "Token") -> Iterator[Text]:
+        """Add a part to the table that is open; yield its lines when it is complete."""
+        if token.type == "table_open":
+            self._table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+        assert self._table is not None
+        if token.type == "inline":
+            self._cells.append(self._inline(token.children or []))
+        elif token.type == "th_open":
+            is_right = "right" in str(token.attrs.get("style", ""))
+            self._table.add_column(justify="right" if is_right else "left", overflow="fold")
+        elif token.type == "tr_close":
+            if any(each.header for each in self._table.columns):
+                self._table.add_row(*self._cells)
+            else:
+                for column, cell in zip(self._table.columns, self._cells, strict=True):
+                    column.header = cell
+            self._cells = []
+        elif token.type == "table_close":
+            table, self._table = self._table, None
+            yield from self._indented(_lines_of(table, max(_LEAST_ROOM, self._room)))
 
     @property
     def _room(self) -> int:
