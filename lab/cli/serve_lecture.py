@@ -1,5 +1,6 @@
 """``lab serve lecture``: give a lecture to the class, from a file or freely with a cluster of the teacher's."""
 
+import re
 import signal
 from datetime import datetime
 from pathlib import Path
@@ -85,13 +86,7 @@ def lecture(
         return _teach(folder, read_lecture(find_lecture(target)), step)
     if step is not None:
         raise UsageError(f"--step: {target} has no steps; name a lecture (lab lecture list), or FILE{SUFFIX}")
-    try:
-        config = _config(target, sim)
-    except UserError as error:
-        if meant := did_you_mean(target, names()):
-            raise UsageError(f"{target}: no lecture has this name{meant} (lab lecture list)") from None
-        raise UsageError(str(error)) from None
-    return _show_cluster(folder, target, config)
+    return _show_cluster(folder, target, _config(target, sim))
 
 
 def require_lecture(target: str) -> None:
@@ -187,9 +182,15 @@ def _show_cluster(data: DataFolder, target: str, config: RunConfig) -> int:
 def _config(named: str, sim: bool) -> RunConfig:
     """Return the run's configuration.
 
-    A scenario, or the setup of an exercise, continues after its end until the teacher leaves.
+    A scenario, or the setup of an exercise, continues after its end until the teacher leaves. Raises UsageError.
     """
-    scenario = find_exercise(named).setup if named in exercise_names() else find_scenario(named)
+    try:
+        scenario = find_exercise(named).setup if named in exercise_names() else find_scenario(named)
+    except UserError as error:
+        if meant := did_you_mean(named, names()):
+            raise UsageError(f"{named}: no lecture has this name{meant} (lab lecture list)") from None
+        is_name = re.fullmatch(r"[\w-]+", named) and "did you mean" not in str(error)
+        raise UsageError(f"{error}{', or a lecture: lab lecture list' if is_name else ''}") from None
     if scenario is None:
         return run_config(RunOptions(protocol=named, sim=sim))
     is_live = "live" in scenario.worlds and not sim

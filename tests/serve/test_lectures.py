@@ -327,6 +327,7 @@ def test_what_cannot_be_given_is_refused(server: Server, teacher: Teacher, tmp_p
         ((str(broken),), "broken.md:1: there are no steps"),
         (("nothing.md",), "No such file"),
         (("buly",), "did you mean bully"),
+        (("nosuch",), "or a lecture: lab lecture list"),
     ):
         with teacher("lecture", *words) as refused:
             assert refused.status() == 2
