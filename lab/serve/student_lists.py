@@ -35,7 +35,6 @@ _NAME = re.compile(rf"(?!(?i:{GUEST})){NAME.pattern}")
 
 REMOVED = "your teacher has removed you from the class; ask your teacher to readmit you"
 ERASED = "your teacher has deleted all that was stored about you here"
-ERASED = "your teacher has deleted all that was stored about you here"
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"
 """Letters that are not mistaken for others."""
@@ -273,12 +272,6 @@ def user_of(comment: str) -> str:
 def _free_name(user: str, taken: Set[str]) -> str:
     numbered = (f"{user[:_LONGEST_NUMBERED]}-{number}" for number in count(2))
     return user if user not in taken else next(name for name in numbered if name not in taken)
-
-
-def names_in(file: Path) -> set[str]:
-    """Return the names that are the second words of this list's lines, or the only ones before a date."""
-    lines = read_foreign_text(file, LARGEST_DATA).splitlines() if file.exists() else []
-    return {name for line in lines for name in line.split()[:2] if NAME.fullmatch(name)}
 
 
 def names_in(file: Path, place: int) -> set[str]:
