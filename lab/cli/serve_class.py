@@ -389,7 +389,7 @@ def log(
     lab serve export\n
     lab serve export --csv grades.csv\n
     lab serve export --gradescope results/   (results/NAME.json for each student)\n
-    lab serve export --csv all.csv --every"""
+    lab serve export --csv all.csv --every --force"""
 )
 def export(
     csv: Annotated[Path | None, Option(metavar="FILE", help="Write the grades as a spreadsheet.")] = None,

@@ -79,7 +79,7 @@ OPTIONS = {
     "serve readmit": "--data",
     "serve archive": "--to --yes --data",
     "serve erase": "--yes --data",
-    "serve export": "--csv --gradescope --grades --every --exercises --data",
+    "serve export": "--csv --gradescope --grades --every --force --exercises --data",
     "scenario list": "--json",
     "scenario show": "--json",
     "scenario check": "--sim --live --runs --sandbox --workers --junit --keep --json",
