@@ -211,7 +211,7 @@ def test_a_removed_student_is_readmitted_and_a_refusal_is_shown() -> None:
     assert admin.asked == [("readmit", "anna")]
 
 
-def test_what_was_said_of_a_removal_goes_when_the_student_is_readmitted() -> None:
+def test_the_message_about_a_removal_goes_with_the_readmission() -> None:
     """By a command elsewhere."""
     admin = ClassOfOneScreen([Student("anna"), Student("ben")])
 

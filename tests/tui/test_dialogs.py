@@ -95,7 +95,7 @@ def test_a_digit_selects_typing_filters_and_enter_confirms(
     assert _results(ChoiceDialog("a choice", BODY, options), *keys) == result
 
 
-def test_each_row_has_its_digit_and_a_key_without_effect_says_so() -> None:
+def test_each_row_has_its_digit_and_a_key_without_effect_is_explained() -> None:
     async def run() -> list[str]:
         app, lines = Asks(AnswerDialog("a question", BODY, ["4", "5"])), []
         async with app.run_test(size=(80, 24)) as pilot:
