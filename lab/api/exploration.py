@@ -170,6 +170,8 @@ def explore(
     _check_limits(nodes, timeouts, kills=kills, restarts=restarts, cuts=cuts, pauses=pauses, suspicions=suspicions)
     cluster = ClusterArguments(protocol, nodes, parameters=parameters, role=role)
     require_executable(cluster.members, cluster.settings.written)
+    if isinstance(clients, str) or not all(isinstance(each, str) for each in clients):
+        raise UserError(f"clients={clients!r}: expected the operations of each client: ['write 0 1; read 0', …]")
     calls = calls_of(workload, clients, cluster.protocol, cluster.settings.written)
     header = simulation_header(cluster.protocol, cluster.ids, _TIMING, cluster.parameters, members=cluster.members)
     header = replace(

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from lab.cli.campaign_file import CampaignFile, RecordCampaign, ResumeCampaign, is_own, words_of
 from lab.cli.campaign_report import describe_assertion
 from lab.cli.documents import Document, Json, print_json
-from lab.cli.explore_set_ups import MemberDocument, explore_all, members_of
+from lab.cli.explore_set_ups import MemberDocument, explore_all, members_of, report_if_not_shown
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
     CommandChecker,
@@ -38,7 +38,6 @@ from lab.cli.terminal import (
 from lab.kernel import Timing
 from lab.output import print_line
 from lab.protocols import Algorithm, Election, installed
-from lab.protocols.workloads import WORKLOADS
 from lab.recording.records import Header
 from lab.recording.writer import Writer
 from lab.script.commands import ProtocolCommandLine
@@ -52,7 +51,7 @@ from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.search_verdicts import NOT_JUDGED, describe_verdict
 from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
 from lab.worlds.loading.members import MemberTarget, members_in, require_executable
-from lab.worlds.loading.roles import calls_of
+from lab.worlds.loading.roles import EXPLORED_WORKLOADS, calls_of
 from lab.worlds.loading.settings import parameters_of, target_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 
@@ -61,7 +60,6 @@ _BEGINNINGS = ("normal", "start")
 _TM_US = 100_000
 _MOST_NODES = 7
 _NO_COMMAND = "none"
-_WORKLOADS = tuple(name for name, each in WORKLOADS.items() if each.final is None)
 
 
 class ExploreOptions(Struct, frozen=True):
@@ -130,7 +128,7 @@ class ExploreOptions(Struct, frozen=True):
     ] = []
     workload: Annotated[
         str | None,
-        Option(metavar="NAME", help=f"Judge the history of clients: {', '.join(_WORKLOADS)}."),
+        Option(metavar="NAME", help=f"Judge the history of clients: {', '.join(EXPLORED_WORKLOADS)}."),
     ] = None
     client: Annotated[
         list[str],
@@ -570,6 +568,7 @@ class _Exploration:
             explorer, assertion, self.protocol, writer, self.set_up.timeouts, self.set_up.restarts
         )
         print_failures(path)
+        report_if_not_shown(path, assertion)
         return path
 
 

@@ -14,7 +14,7 @@ from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.progress import Progress
 from lab.cli.recording_report import print_failures
 from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, TerminalConsole, print_wrapped
-from lab.output import print_line, print_remark
+from lab.output import print_error, print_line, print_remark
 from lab.protocols import Algorithm
 from lab.text import sanitize
 from lab.units import format_count
@@ -27,6 +27,7 @@ from lab.worlds.campaign.exploration import (
     explore_set_up,
     record_explored,
 )
+from lab.worlds.explored.counterexample import is_shown
 from lab.worlds.explored.explorer import INTERRUPTED, SearchTally
 
 
@@ -109,6 +110,7 @@ def explore_all(
     if out is not None and smallest is not None:
         record_explored(campaign, protocol, smallest, out)
         print_failures(out)
+        report_if_not_shown(out, smallest.assertion)
         path = out
     write_junit(junit, [_junit_suite(campaign, found, time.monotonic() - began_s)])
     if as_json:
@@ -122,6 +124,15 @@ def explore_all(
     is_unjudged = bool(protocol.promises) and judged.isdisjoint(protocol.promises)
     is_unjudged = is_unjudged or (bool(campaign.workload) and campaign.workload not in judged)
     return EXIT_NOT_AS_EXPECTED if smallest is not None or is_unjudged else 0
+
+
+def report_if_not_shown(recording: Path, assertion: str) -> None:
+    """Report a counterexample whose recording does not show the violation."""
+    if not is_shown(recording, assertion):
+        print_error(
+            f"{recording} does not show that {assertion} is violated, so do not trust this finding: the search "
+            "may have taken a late answer for that to another request (lab guide checking)"
+        )
 
 
 def _reporting(progress: Progress, done: int, set_up: SetUp) -> Callable[[SearchTally], None]:

@@ -208,6 +208,10 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return [way for way in WAYS if getattr(self, way)]
 
 
+def _is_number(answer: str) -> bool:
+    return answer.isascii() and answer.isdecimal()
+
+
 _ASKS_FOR_NUMBER = re.compile(r"\bhow (many|much)\b|\bin whole\b", re.IGNORECASE)
 _ASKS_FOR_NODE = re.compile(r"\bwhich node\b", re.IGNORECASE)
 _NOT_OPENED = "The right answer opens the explanation; your teacher has it, too."
@@ -246,12 +250,16 @@ class Task(TaskHead, frozen=True, kw_only=True):
         It says nothing about what the correct answer is.
         """
         number = normalize_answer(answer)
-        is_number = number.isascii() and number.isdecimal()
+        is_number = _is_number(number)
         if self.options and number not in map(normalize_answer, self.options):
             meant = did_you_mean(answer, self.options)
             return f"{answer} is none of the choices, {', '.join(self.options)}{meant}"
-        has_digits = any(map(str.isdecimal, number))  # a word, such as five, may be accepted
-        if has_digits and _ASKS_FOR_NUMBER.search(self.question) and not is_number:
+        accepted = map(normalize_answer, self.accepted_answers)
+        # in the students' edition the answer is locked, and may be a word, such as five
+        is_digits = any(map(str.isdecimal, number)) or (
+            bool(self.accepted_answers) and all(map(_is_number, accepted))
+        )
+        if is_digits and _ASKS_FOR_NUMBER.search(self.question) and not is_number:
             return f"{answer} is no whole number: type digits, without a sign or a unit"
         if self.record and not (is_number and int(number) <= last_record):
             return f"there is no record {answer}: type a number from 0 to {last_record}"

@@ -67,8 +67,8 @@ class GivenCalls:
             return None
         event = (after.id, None if is_calling else after.state["outcome"])
         events = memory[_EVENTS] = (*memory.get(_EVENTS, ()), event)
-        if is_calling:
-            return None
+        if not event[1]:
+            return None  # it was called, or not answered in time
         why = self._mistake_in(events)
         return Counterexample(why) if why else True
 

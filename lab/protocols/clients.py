@@ -4,6 +4,7 @@ A client that is not answered in time does not know whether its operation happen
 under a new name, as another client: the old one's operation may still happen at any time.
 """
 
+import math
 from typing import Any, ClassVar
 
 import msgspec
@@ -58,8 +59,21 @@ class Call(Struct, frozen=True):
         return request
 
     def __str__(self) -> str:
-        words = (each if isinstance(each, str) else _to_json(each).decode() for each in self.body.values())
-        return " ".join([type_of(self.kind), *words])
+        return " ".join([type_of(self.kind), *map(_as_word, self.body.values())])
+
+
+def value_in(word: str) -> Any:
+    """Return a value that is written as JSON, or as it stands."""
+    try:
+        value = msgspec.json.decode(word)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return word
+    return word if value in (math.inf, -math.inf) else value
+
+
+def _as_word(value: Any) -> str:
+    """Write a value so that ``value_in`` reads it."""
+    return value if isinstance(value, str) and value_in(value) == value else _to_json(value).decode()
 
 
 class Client(Protocol):

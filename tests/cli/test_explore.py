@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.cli.invocation import ROOT, Lab
+from tests.cli.invocation import ROOT, Called, Lab
 
 COUNTS = re.compile(
     r"^  [\d,]+ states, [\d,]+ transitions, depth \d+ moves; [\d,]+ replays; [\d.]+ s, [\d,]+ states/s$",
@@ -270,7 +270,12 @@ def test_two_protocols(lab: Lab) -> None:
     [
         (("--workload", "lin-kv"), "say what each client calls: --client 'write 0 1; read 0'"),
         (("--client", "read 0"), "--client 'read 0' requires --workload lin-kv"),
-        (("--workload", "lin-kw", "--client", "read 0"), "did you mean lin-kv?"),
+        (("--workload", "lin-kw", "--client", "read 0"), "known: echo, unique-ids, lin-kv, lin-tso, txn-list"),
+        (("--workload", "lin-kv", "--client", "read 0 1"), "expected read KEY, not read 0 1"),
+        (("--workload", "lin-kv", "--client", f"write 0 {'[' * 30}{']' * 30}"), "lists in lists, deeper than 20"),
+        (("--workload", "lin-kv", "--client", "read \ud800"), "write plain text, of 2,000 characters at most"),
+        (("--workload", "lin-kv", "--client", "read " + "0" * 3_000), "write plain text, of 2,000 characters"),
+        (("--workload", "lin-kv", "--client", "read 0;;read 0"), "nothing is no operation of lin-kv"),
         (("--workload", "broadcast", "--client", "read"), "it is judged by last reads"),
         (
             ("--workload", "lin-kv", "--client", "wrte 0 1"),
@@ -284,6 +289,122 @@ def test_two_protocols(lab: Lab) -> None:
 )
 def test_mistakes_in_clients_and_roles(lab: Lab, words: tuple[str, ...], why: str) -> None:
     assert why in lab.within("explore", REGISTER, *words).refused()
+
+
+SERVER = """
+from lab.kernel import Payload, Request, on, procedure
+from lab.protocols import Algorithm
+from lab.protocols.operations import Cas, Error, Read, ReadOk, Txn, TxnOk, Write, WriteOk
+
+
+class Mute(Algorithm):
+    def silent(self, sender, message) -> ReadOk | Error | None:
+        return None
+
+    @on(Read)
+    def on_read(self, sender: int, message: Read) -> ReadOk | Error | None:
+        return None
+
+    @on(Write)
+    def on_write(self, sender: int, message: Write) -> WriteOk | Error | None:
+        return None
+
+    @on(Txn)
+    def on_txn(self, sender: int, message: Txn) -> TxnOk | Error | None:
+        return TxnOk(message.txn)
+
+
+class Echoing(Mute):
+    value: object = None
+
+    @on(Read)
+    def on_read(self, sender: int, message: Read) -> ReadOk | Error | None:
+        return Error(20) if self.value is None else ReadOk(self.value)
+
+    @on(Write)
+    def on_write(self, sender: int, message: Write) -> WriteOk | Error | None:
+        self.value = message.value
+        return WriteOk()
+
+
+class Ask(Request[ReadOk], frozen=True):
+    pass
+
+
+class Kept(Payload, frozen=True):
+    sender: int
+    handled: int
+    number: int
+
+
+class Late(Echoing):
+    asked: int = 0
+
+    @on(Read)
+    def on_read(self, sender: int, message: Read) -> ReadOk | Error | None:
+        self.restart(self.find, Kept(sender, self.handled, self.asked))
+        return None
+
+    @procedure
+    async def find(self, read: Kept) -> None:
+        for _ in range(2):
+            self.asked += 1
+            answer = await self.ask(self.peers[0], Ask(), within=2 * self.timing.t_us)
+        self.reply(read.sender, read.handled, answer or Error(11))
+
+    @on(Ask)
+    def on_ask(self, sender: int, message: Ask) -> ReadOk | None:
+        self.asked += 1
+        self.begin(self.answer_late, Kept(sender, self.handled, self.asked))
+        return None
+
+    @procedure
+    async def answer_late(self, ask: Kept) -> None:
+        await self.sleep(3 * self.timing.t_us, "the asker to give up")
+        self.reply(ask.sender, ask.handled, ReadOk(ask.number))
+"""
+
+
+def explored(lab: Lab, name: str, *clients: str, workload: str = "lin-kv", nodes: int = 1) -> Called:
+    (lab.folder / "server.py").write_text(SERVER)
+    given = [word for each in clients for word in ("--client", each)]
+    setting = ("--nodes", str(nodes), "--kills", "0", "--timeouts", "prompt", "--workload", workload)
+    return lab("explore", f"server.py:{name}", *setting, *given)
+
+
+def test_what_nobody_answers_is_not_judged(lab: Lab) -> None:
+    """However long the clients wait: a timeout is no answer."""
+    done = explored(lab, "Mute", "write 0 1; read 0")
+    assert done.status == 1
+    assert re.search(r"^  lin-kv +not judged: no operation was answered in any state", done.out, re.MULTILINE)
+
+
+def test_values_are_what_is_sent(lab: Lab) -> None:
+    """What JSON has no number for is text, and quotes may hold blanks and semicolons."""
+    for value in ("NaN", "1e999", "-Infinity", "true", '"1"'):
+        done = explored(lab, "Echoing", f"write 0 {value}; read 0")
+        assert done.status == 0, done.out
+        assert f"a client calls write 0 {value}; read 0, at most" in " ".join(done.out.split())
+    assert explored(lab, "Echoing", 'write 0 "a; b"; read 0').status == 0
+
+
+@pytest.mark.parametrize(
+    ("clients", "why"),
+    [
+        (["txn hello"], "make no history"),
+        (['txn [["append",1,2]]', 'txn [["append",1,2]]'], "both write 2"),
+        (['txn [["foo",1,2]]'], "make no history"),
+    ],
+)
+def test_operations_that_make_no_history_are_the_users_mistake(lab: Lab, clients: list[str], why: str) -> None:
+    assert why in explored(lab, "Mute", *clients, workload="txn-list-append").refused()
+
+
+def test_a_counterexample_that_its_recording_does_not_show(lab: Lab) -> None:
+    """An answer that comes after its request was given up is none to the next one, whatever the search does."""
+    done = explored(lab, "Late", "read 0; read 0", "write 0 9", nodes=2)
+    assert done.status == 1
+    assert "late-lin-kv-prompt.jsonl does not show that lin-kv is violated" in done.err
 
 
 def test_a_stopped_search_proves_nothing(lab: Lab) -> None:

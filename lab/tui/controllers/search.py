@@ -238,7 +238,9 @@ class SearchController:
         elif self._purpose == "filter":
             self._filter, self._rows.filter = text, log_filter
             self._restart_search()
-            self._context.notify(f"the log shows only lines that match {text}; {{filter}} and Enter show all")
+            self._context.notify(
+                f"the log shows only lines that match {text}; {{filter}} with an empty line shows all"
+            )
         else:
             self.end()
             if LOG not in self._views.shown_views:

@@ -19,7 +19,7 @@ from lab.recording.records import Header
 from lab.recording.writer import Writer
 from lab.script.commands import ProtocolCommandLine
 from lab.script.parse import parse
-from lab.units import format_count, format_us
+from lab.units import format_count, format_ranges, format_us
 from lab.worlds.campaign.finding import shape_of
 from lab.worlds.explored.counterexample import ExploredPath, path_to_violation, record_path
 from lab.worlds.explored.explorer import Explorer, SearchTally
@@ -107,6 +107,7 @@ class ExplorationCampaign(Struct, frozen=True, tag_field="of", tag="explore"):
 
     def facts(self) -> dict[str, str]:
         """Return what distinguishes it from another campaign, in words."""
+        members = self.base.members
         names = ("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "suspicions")
         columns = zip(names, zip(*map(astuple, self.set_ups), strict=True), strict=True)
         found = {f"--{name}": ",".join(map(str, dict.fromkeys(values))) for name, values in columns}
@@ -119,6 +120,8 @@ class ExplorationCampaign(Struct, frozen=True, tag_field="of", tag="explore"):
             "T": format_us(self.base.timing.t_us),
             "--workload": self.workload or "none",
             "--client": " and ".join(self.clients) or "none",
+            "--role": " and ".join(f"{format_ranges(each.nodes)}={each.protocol.name}" for each in members)
+            or "none",
         }
 
     @property

@@ -1,9 +1,15 @@
 """The shortest counterexample of an exploration: a path of moves, performed by real nodes in virtual time."""
 
+from contextlib import closing
+from pathlib import Path
+
 from msgspec import Struct
 
 from lab.properties.assertions import A4, ENDS
+from lab.properties.history_verdict import judge_history
+from lab.properties.judge import Judge
 from lab.protocols import Algorithm
+from lab.recording.reader import open_recording
 from lab.recording.writer import Writer
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.path_execution import PathExecution
@@ -61,6 +67,21 @@ def record_counterexample(
 ) -> None:
     """Write the shortest path to a violation of the assertion, and close the writer. Raises OSError."""
     record_path(path_to_violation(explorer, assertion, timeouts, restarts), assertion, protocol, writer)
+
+
+def is_shown(recording: Path, assertion: str) -> bool:
+    """Return whether a recording shows a violation of the assertion.
+
+    It does not if a node keeps the number of a request (``handled``) and answers when its sender waits no more,
+    but for the answer to another request: in the search the two have the same number.
+    """
+    with closing(open_recording(recording)) as store:
+        judge, records = Judge(store.header), list(store.records())
+    for record in records:
+        judge.observe(record)
+    if (history := judge_history(records)) is not None:
+        judge.conclude(history)
+    return any(violation.assertion == assertion for violation in judge.violations)
 
 
 def record_path(path: ExploredPath, assertion: str, protocol: type[Algorithm], writer: Writer) -> None:
