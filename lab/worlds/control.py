@@ -194,6 +194,9 @@ class Control:
         """Begin a fault of links or of disks, or end some; only ``heal`` without links ends both."""
         if isinstance(command, SlowDisk):
             return self._slow_disks.execute(command, statement, cluster)
+        if isinstance(command, LinkFault) and command.kinds:
+            members = self._run.roster.member_protocols
+            Scope(self._run.protocol_class, cluster.nodes, members=members).require_kinds(command.kinds)
         ends_all = isinstance(command, Heal) and command.verb == "heal" and command.links is None
         ended = self._slow_disks.end_all() if ends_all else 0
         outcome = self._link_faults.execute(command, statement, cluster)

@@ -73,9 +73,18 @@ def test_only_messages_of_the_kind_are_touched(line: str, fate: str) -> None:
 def test_a_kind_that_is_not_sent_leaves_the_fault_inert() -> None:
     """Its count is 0."""
     rig = _settled()
-    rig.do("lose all Accept 100%", "hold 3->1 NewState")
+    rig.do("lose all SetCoordinator 100%", "hold 3->1 NewState")
     rig.run(10 * T_US)
     assert [fault.touched for fault in rig.cluster.faults.values()] == [0, 0]
+
+
+def test_a_kind_that_the_protocol_has_not_is_refused() -> None:
+    """A command that is misspelt would do nothing."""
+    rig = _settled()
+    refused = _refused(rig, "lose 3->1 NewStat 100%")
+    assert refused.startswith("unknown kind of message NewStat; ")
+    assert refused.endswith("; did you mean NewState?")
+    assert not rig.cluster.faults
 
 
 def test_an_older_fault_is_replaced_only_on_the_same_links_for_the_same_kinds() -> None:
