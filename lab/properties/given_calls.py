@@ -1,7 +1,7 @@
 """The history of clients that call given operations, as a property of all that has happened in an exploration.
 
 Its memory is the history so far, so that states with different histories are told apart. The history is judged
-whenever an operation is over; what was wrong once stays so.
+whenever an operation is answered; what was wrong once stays so.
 """
 
 from typing import Any
@@ -61,14 +61,17 @@ class GivenCalls:
         )
 
     def _judge(self, memory: Memory, before: LocalState, after: LocalState) -> Judged:
-        """Judge the history once an operation is over. An event is a client, and the answer; None: it calls."""
+        """Judge the history once an operation is answered.
+
+        An event is a client, and the answer it got; empty: none in time, None: it calls.
+        """
         was_calling, is_calling = (each.state.get("status") == CALLING for each in (before, after))
         if was_calling == is_calling:
             return None
         event = (after.id, None if is_calling else after.state["outcome"])
         events = memory[_EVENTS] = (*memory.get(_EVENTS, ()), event)
         if not event[1]:
-            return None  # it was called, or not answered in time
+            return None
         why = self._mistake_in(events)
         return Counterexample(why) if why else True
 

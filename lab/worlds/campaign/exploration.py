@@ -26,7 +26,7 @@ from lab.worlds.explored.explorer import Explorer, SearchTally
 from lab.worlds.explored.search_verdicts import NOT_JUDGED, describe_verdict
 from lab.worlds.explored.states import Timeouts
 from lab.worlds.loading.config import simulation_header
-from lab.worlds.loading.roles import given_clients
+from lab.worlds.loading.given_calls import given_clients
 
 
 class SetUp(Struct, frozen=True):
