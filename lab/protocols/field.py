@@ -39,12 +39,17 @@ class ReadingAnswer(Payload, frozen=True, omit_defaults=True):
     survey: Survey = Survey()
 
 
-class Reading(Request[ReadingAnswer], frozen=True):
-    """The regions that I surveyed in the survey with this number, and the count of my readings."""
+class Reading(Request[ReadingAnswer], frozen=True, omit_defaults=True):
+    """The regions that I surveyed in the survey with this number, and the count of my readings.
+
+    ``earlier`` are those before my crashes, which others have told me: without them a coordinator that has crashed
+    meanwhile would know of more results than readings.
+    """
 
     number: int
     regions: tuple[int, ...]
     made: ReadingCount
+    earlier: tuple[ReadingCount, ...] = ()
 
 
 class Known(Payload, frozen=True):
@@ -133,7 +138,8 @@ class Field(Publishing):
         if self.first_reading_us is None:
             self.first_reading_us = self.now_us
         count = self._own_count.readings + 1
-        self._merge(self._result(self.id, self.survey.number, (region,), replace(self._own_count, readings=count)))
+        made = replace(self._own_count, readings=count)
+        self._merge(self._result(self.id, self.survey.number, (region,), (made,)))
 
     @property
     def _own_count(self) -> ReadingCount:
@@ -146,7 +152,9 @@ class Field(Publishing):
         coordinator = self._election.coordinator
         assert coordinator is not None
         mine = tuple(region for region, node in enumerate(self.survey.done) if node == self.id)
-        reading = Reading(self.survey.number, mine, self._own_count)
+        made = self._own_count
+        earlier = (each for each in self.survey.made if each.node == self.id and each.since_us != made.since_us)
+        reading = Reading(self.survey.number, mine, made, tuple(earlier))
         answer = await self.ask(coordinator, reading, within=self.timing.t_us)
         if answer is not None:
             self._merge(answer.survey)
@@ -162,7 +170,8 @@ class Field(Publishing):
             return None
         if message.number > self.survey.number:
             return ReadingAnswer(self.survey.number)
-        self._merge(self._result(sender, message.number, message.regions, message.made))
+        made = (message.made, *message.earlier)
+        self._merge(self._result(sender, message.number, message.regions, made))
         news = self.survey if message.number < self.survey.number else Survey()
         return ReadingAnswer(self.survey.number, news)
 
@@ -172,9 +181,9 @@ class Field(Publishing):
         if self._leads:
             self._merge(message.survey)
 
-    def _result(self, node: int, number: int, regions: Sequence[int], made: ReadingCount) -> Survey:
+    def _result(self, node: int, number: int, regions: Sequence[int], made: tuple[ReadingCount, ...]) -> Survey:
         done = tuple(node if region in regions else NOBODY for region in range(self._regions))
-        return Survey(number, done, (made,))
+        return Survey(number, done, made)
 
     def _merge(self, learnt: Survey) -> None:
         self.survey = join((self.survey, learnt))
