@@ -95,8 +95,7 @@ def parse_manual_command(record: Commanded) -> Statement | None:
 class Assessment:
     """The assessment of an attempt, fed its records in order, starting with the header.
 
-    ``command_count`` is the number of commands that count against ``at_most``: not those that changed nothing.
-    ``judge`` must be fed each record
+    ``command_count`` is the number of commands that count against ``at_most``. ``judge`` must be fed each record
     before the assessment is; without one, the assessment creates and feeds its own.
     """
 
@@ -140,7 +139,7 @@ class Assessment:
         if isinstance(line.command, Answer | Hint):
             if 1 <= line.command.task <= len(self._tasks):
                 self._tasks[line.command.task - 1].on_command(line.command)
-        elif record.changed and line.text.partition(" ")[0] not in FREE:
+        elif line.text.partition(" ")[0] not in FREE:
             self.command_count += 1
 
 

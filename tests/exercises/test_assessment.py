@@ -33,14 +33,13 @@ def test_a_violation_can_be_the_condition(tmp_path: Path) -> None:
 
 
 def test_too_many_commands_lose_the_task(tmp_path: Path) -> None:
-    """Refused commands, free ones and those that changed nothing are not counted."""
+    """Refused commands and free ones are not counted; a command without effect is."""
     task = '[[task]]\npoints = 2\nreach = "coordinators == 2"\nat_most = 1\n'
     (done,) = results(tmp_path, task, "at 1ms: kill coordinator", 'when all normal: mark "x"', PAUSE)
     assert done.state == "done"
-    (idle,) = results(tmp_path, task, "when all normal: resume 1", PAUSE)
-    assert idle.state == "done"
-    (missed,) = results(tmp_path, task, "when all normal: kill 1", PAUSE)
-    assert (missed.state, missed.why) == ("missed", "it took more than 1 command")
+    for command in ("kill 1", "resume 1"):
+        (missed,) = results(tmp_path, task, f"when all normal: {command}", PAUSE)
+        assert (missed.state, missed.why) == ("missed", "it took more than 1 command")
 
 
 def test_lines_of_a_script_are_met_in_order(tmp_path: Path) -> None:

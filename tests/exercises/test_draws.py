@@ -183,7 +183,7 @@ def test_the_key_must_follow_for_every_student(tmp_path: Path) -> None:
     found = list(check_exercise(read_exercise(exercise.folder), with_seeds=0, at_random=0))
     assert found
     expected = (
-        r"task 1: the answer given is '5', but with seed \d+ '([67])' followed, "
+        r"task 1: the answer given is '5', but with seed \d+ '([67])' followed, at \d+ ms, "
         r"with seed \d+, heir \d, leader \1"
     )
     assert all(re.fullmatch(expected, each) for each in found)

@@ -19,7 +19,7 @@ USES = {
     "cli/home.py": (5, "the dates and ages of recordings and campaigns in a list, and their order"),
     "cli/serve_class.py": (1, "how much time remains until a deadline"),
     "cli/serve_lecture.py": (1, "the date of a lecture, and whether one was interrupted lately"),
-    "exercises/attempts.py": (4, "the date of an attempt, and of a task that is done"),
+    "exercises/attempts.py": (5, "the date of an attempt or a grade, and of a task that is done"),
     "places.py": (1, "which recordings without a name are the oldest"),
     "script/parser_tables.py": (1, "which tables of the parser are the oldest"),
     "serve/admin_server.py": (2, "how long ago, for the teacher; whether a file has changed"),

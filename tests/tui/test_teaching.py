@@ -211,7 +211,9 @@ def test_ctrl_c_asks_too(presentation: Presentation) -> None:
             await seen.press("ctrl+c")
             await seen.until(lambda: "leave the lecture?" in seen.text, "the question")
             await seen.press("escape")
-        await seen.press("ctrl+g", "ctrl+c")
+        await seen.press("ctrl+g")
+        await seen.until(lambda: "vote of the class" in seen.text, "the vote")
+        await seen.press("ctrl+c")
         await seen.until(lambda: "leave the lecture?" in seen.text, "the question")
         assert seen.app.is_running
         await seen.press("ctrl+c")
