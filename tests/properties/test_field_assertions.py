@@ -58,7 +58,8 @@ class CountsTwice(Field):
     def _add_reading(self, region: int) -> None:
         super()._add_reading(region)
         own = self._own_count
-        self._merge(self._result(self.id, self.survey.number, (), replace(own, readings=own.readings + 1)))
+        more = replace(own, readings=own.readings + 1)
+        self._merge(self._result(self.id, self.survey.number, (), (more,)))
 
 
 class CountsNothing(Field):
