@@ -100,14 +100,14 @@ def test_commands_without_effect_are_left_out(tmp_path: Path) -> None:
     """Commands that were refused, changed nothing, or whose fault was inert; and its heal."""
     given = [
         (1_000, "resume 3"),
-        (1_200, "hold 1->5 Accept"),
+        (1_200, "hold 1->5 SetCoordinator"),
         (1_300, "heal"),
         (1_500, "kill 5"),
         (2_000, "kill 5"),
     ]
     made = _made(session(tmp_path / "run.jsonl", given))
     assert [line for line in _script(made.text) if "expect" not in line] == ["when all normal: kill 5"]
-    message = "left out, without effect: resume 3, kill 5, hold 1->5 Accept, heal"
+    message = "left out, without effect: resume 3, kill 5, hold 1->5 SetCoordinator, heal"
     assert made.notes == (message,)
     assert f"# {message}" in made.text.splitlines()
 

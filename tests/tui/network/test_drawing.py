@@ -121,11 +121,11 @@ def test_several_reasons_why_nothing_passes() -> None:
 
 def test_link_faults_within_a_side_are_in_its_box() -> None:
     """A cut within the side too; inert faults are in brackets."""
-    drawn = _boxes(_after("cut 2->3", "delay all 400ms", "lose 1 2->4 Accept 30%"))
+    drawn = _boxes(_after("cut 2->3", "delay all 400ms", "lose 1 2->4 NewState 30%"))
     assert drawn[0].startswith("╭─ connected ─")
     assert "(╳ cut)  2→3" in drawn[2]
     assert any("(+400ms)  on every link" in line for line in drawn)
-    assert any("(−30% Accept)  1 2→4" in line for line in drawn)
+    assert any("(−30% NewState)  1 2→4" in line for line in drawn)
 
 
 def test_a_group_has_its_identifier_before_its_nodes() -> None:
@@ -242,12 +242,12 @@ def test_without_utf8_all_is_ascii() -> None:
 def test_a_link_in_words() -> None:
     """Its latency, each fault with its start and count, and the messages in flight."""
     rig = Rig(NODES).started().run(20 * T_US)
-    rig.do("delay 5->3 400ms ±100ms", "lose 5->3 Accept 30%")
+    rig.do("delay 5->3 400ms ±100ms", "lose 5->3 SetCoordinator 30%")
     rig.run_until(lambda: rig.cluster.faults[1].messages == 1, 20 * T_US, "a message on that link")
     text = _describe((5, 3), _now(rig), rig.now_us + 1_000)
     since = f"{20 * T_US / 1e6:.3f} s"
-    assert text.startswith("5 → 3: 10ms ±3ms − lose 5->3 Accept 30%, since ")
-    assert f"lose 5->3 Accept 30%, since {since}, no effect so far" in text
+    assert text.startswith("5 → 3: 10ms ±3ms − lose 5->3 SetCoordinator 30%, since ")
+    assert f"lose 5->3 SetCoordinator 30%, since {since}, no effect so far" in text
     assert f"delay 5->3 400ms ±100ms, since {since}, 1 message so far" in text
     assert "→ AreYouNormal, sent 0.001 s ago" in text
 
