@@ -316,15 +316,15 @@ def _planned(options: ExploreOptions, file: CampaignFile) -> tuple[ExplorationCa
     protocol = load_protocol(target)
     # with Tm = Tp all times are multiples of Tm, and a request with its answer takes less than T
     parameters = parameters_of(protocol, options.set_)
-    least, most = (each(set_up.nodes for set_up in set_ups) for each in (min, max))
+    sizes = [each.nodes for each in set_ups]
     campaign = ExplorationCampaign(
         absolute_target(target),
         base_header(
             protocol,
-            most,
+            max(sizes),
             Timing(_TM_US, _TM_US),
             parameters,
-            _members(options, protocol, least, parameters),
+            _members(options, protocol, min(sizes), parameters),
         ),
         set_ups,
         issubclass(protocol, Election) if beginning is None else beginning == "normal",

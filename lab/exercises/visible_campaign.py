@@ -1,4 +1,4 @@
-"""What students run themselves, as often as they like: visible campaigns of an exercise in stages, and a grade.
+"""The campaigns that students run themselves, as often as they like: those of a lab's stages, and of a grade.
 
 Each stage is tried in turn, up to the first that is not passed. What broke it is written as a recording; a run of
 a protocol is first shrunk to the few events that matter. The runs are those of a fixed seed, and the file is

@@ -11,6 +11,7 @@ import msgspec
 from lab.analysis.client_history import error_of, outcome_of
 from lab.histories.operations import HistoryBuilder, HistoryError, Outcome
 from lab.histories.workloads import WORKLOADS
+from lab.properties.assertions import ASSERTIONS
 from lab.properties.declarations import Counterexample, Memory, OverHistory
 from lab.properties.declarations import Outcome as Judged
 from lab.properties.states import LocalState
@@ -49,13 +50,13 @@ class GivenCalls:
 
     def as_property(self) -> OverHistory:
         """Return the property, named after the workload. It relies on no assumption."""
-        statement = f"the history of the clients is right: {WORKLOADS[self._workload].does}"
+        known = ASSERTIONS[self._workload]
         return OverHistory(
-            self._workload,
-            statement,
+            known.id,
+            known.statement,
             self._judge,
-            short=WORKLOADS[self._workload].does,
-            relies_on=(),
+            short=known.short,
+            relies_on=known.relies_on,
             noun="operation",
             done="answered",
         )

@@ -45,7 +45,7 @@ WITH_OWN_CLOCKS: tuple[Timeouts, ...] = ("budget", "any")
 
 
 NEXT_CALL = CommandInput("call_next", ())
-"""What lets a client call its next operation."""
+"""The input at which a client calls its next operation."""
 
 
 class Move(NamedTuple):
