@@ -1,6 +1,6 @@
 """The run on a screen, as all controllers share it: what is selected in it, and how to answer the user."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -69,6 +69,7 @@ class RunContext:
         self.offered: list[Action] = []
         self.hides_future = False
         self.exported = ""
+        self._failures_shown = 0
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -99,6 +100,13 @@ class RunContext:
     def catch_up(self) -> None:
         """Move the cursor to the newest record, if it follows the run."""
         self.player.tick(0, self.source.now_us())
+
+    def pop_failures(self, since: int | None = None) -> Sequence[str]:
+        """Return the reports of commands that waited and failed: those not shown yet, or all from a count on."""
+        failures = self.source.failures
+        new = failures[self._failures_shown if since is None else since :]
+        self._failures_shown = len(failures)
+        return new
 
     # to the user
 
@@ -142,7 +150,7 @@ class RunContext:
         source, attempt = self.source, self.source.attempt
         if attempt is not None:
             attempt.begin_command()
-        was_in_past, clock = self.player.is_in_past, source.clock
+        was_in_past, clock, failed = self.player.is_in_past, source.clock, len(source.failures)
         reply = await source.command(command)
         # the task states may have been reported already, at a frame while the reply was awaited
         changes = "" if attempt is None else attempt.news(again=True)
@@ -154,8 +162,9 @@ class RunContext:
         if changes_run and was_in_past:
             self.player.to_end()
             when = " now, in the present"
-        # shown already, perhaps: the reply must not replace it
+        # shown already, perhaps: the reply must not replace them
         why = "" if source.clock is None else source.clock.stopped_since(clock)
-        more = "".join(f"; {each}" for each in (changes, why) if each)
-        self.notify(f"{text}{when}{added}{more}", warn=not is_done or why != "")
+        failures = self.pop_failures(failed)
+        more = "".join(f"; {each}" for each in (changes, why, *failures) if each)
+        self.notify(f"{text}{when}{added}{more}", warn=not is_done or why != "" or bool(failures))
         self.redraw()

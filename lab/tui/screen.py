@@ -421,7 +421,7 @@ class RunScreen(Screen[None]):
             self._title.put(title_text(source, player, hidden, self.run_name, styles, score))
         if news := self._ending.next_notice():
             context.notify(*news)
-        for failure in source.pop_failures():
+        for failure in context.pop_failures():
             context.notify(failure, warn=True)
 
     def _is_still(self) -> bool:

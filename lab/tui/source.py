@@ -6,6 +6,7 @@ Nothing of a run's scenario is executed here, and its protocol is not loaded: a 
 import asyncio
 import contextlib
 import time
+from collections.abc import Sequence
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -240,9 +241,10 @@ class Source:
     async def refresh_waiting(self) -> None:
         """Ask which commands wait."""
 
-    def pop_failures(self) -> list[str]:
-        """Return what is to be said of each command that waited and then failed, once."""
-        return []
+    @property
+    def failures(self) -> Sequence[str]:
+        """Return what is to be reported of each command that waited and then failed, in their order."""
+        return ()
 
     def close(self) -> None:
         """Release what the source holds open."""
@@ -437,9 +439,9 @@ class FeedSource(GrowingSource):
             self.waiting = (await self._ask(FeedRequest(0, waiting=True))).waiting
             self._given.update(self.waiting)
 
-    def pop_failures(self) -> list[str]:
-        found, self._failures = self._failures, []
-        return found
+    @property
+    def failures(self) -> Sequence[str]:
+        return self._failures
 
     async def _ask(self, order: FeedRequest) -> Reply:
         if self.ended:

@@ -9,6 +9,7 @@ from lab.kernel import Timing
 from lab.recording.records import Link
 from lab.tui.views.views import Views
 from lab.tui.widgets.prompts import CommandLine
+from lab.worlds.feed_protocol import Reply
 from lab.worlds.launch import FeedClient
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.tui.seen import Seen, attached, served
@@ -87,6 +88,28 @@ def test_a_command_that_fails_when_its_turn_comes_is_a_warning(bank: HostReady) 
         await seen.until(lambda: seen.source.waiting == ("when 2 down: kill 9",), "it waits no more")
         await seen.press(":kill 2")
         await seen.until_message("when 2 down: kill 9: triggered, but there is no node 9")
+
+    attached(test, bank.socket)
+
+
+def test_a_late_reply_does_not_hide_the_warning(bank: HostReady, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The records come before the reply, and their warning may have been shown by then."""
+
+    async def test(seen: Seen) -> None:
+        command = seen.source.command
+
+        async def late(text: str) -> Reply:
+            reply = await command(text)
+            await seen.until_message("when 2 down: kill 9: triggered, but there is no node 9")
+            return reply
+
+        monkeypatch.setattr(seen.source, "command", late)
+        await seen.until(lambda: "when 2 down: kill 9" in seen.source.waiting, "it is known")
+        await seen.press(":kill 2")
+        await seen.until_message("kill 2: 2 killed; when 2 down: kill 9: triggered, but there is no node 9")
+        frames = seen.run._drawn_frames
+        await seen.until(lambda: seen.run._drawn_frames > frames + 3, "frames go by")
+        assert seen.message.startswith("kill 2: 2 killed; ")
 
     attached(test, bank.socket)
 
