@@ -424,7 +424,8 @@ def export(
     course = read_course(folder.course, known) if folder.course.exists() else None
     if course is None and grades is not None:
         raise UsageError(f"--grades: there is no course; write {folder.course}, as lab guide class shows")
-    for option, file in (("--csv", csv), ("--grades", grades)):
+    results = None if gradescope is None else min(gradescope.glob("*.json"), default=None)
+    for option, file in (("--csv", csv), ("--grades", grades), ("--gradescope", results)):
         if file is not None and file.exists() and not force:
             raise UsageError(f"{file} exists already; name another with {option}, or overwrite it with --force")
     recordings = len(list(folder.recordings()))

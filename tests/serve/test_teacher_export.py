@@ -100,6 +100,11 @@ def test_a_sealed_unchanged_recording_is_graded(school_class: Class, tmp_path: P
     results = msgspec.json.decode((tmp_path / "results" / "anna.json").read_bytes())
     assert results["score"] == 5
     assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["anna.json", "ben.json"]
+    data = str(school_class.folder.path)
+    again = school_class.lab("serve", "export", "--data", data, "--gradescope", str(tmp_path / "results"))
+    assert again.status == 2
+    why = f"{tmp_path}/results/anna.json exists already; name another with --gradescope"
+    assert why in " ".join(again.err.split())
 
 
 def test_the_best_attempt_or_every_attempt_is_listed(school_class: Class) -> None:
