@@ -43,6 +43,7 @@ from lab.tui.views.views import LOG, Views
 from lab.tui.widgets.hall import Hall
 from lab.tui.widgets.key_lines import KeyLine, Tab, TabLine
 from lab.tui.widgets.node_panes import NodePanes
+from lab.tui.widgets.outside_line import OutsideLine
 from lab.tui.widgets.pane import Pane, format_faults, leaders_of, panes_of
 from lab.tui.widgets.prompts import SYNONYMS, CommandLine, Prompt, SearchLine
 from lab.tui.widgets.scrub_bar import ScrubBar
@@ -97,7 +98,7 @@ class RunScreen(Screen[None]):
     RunScreen.hall #headline, RunScreen.hall NodePanes, RunScreen.hall #title, RunScreen.hall TabLine,
     RunScreen.hall #watches { display: none; }
     RunScreen.full #headline, RunScreen.full NodePanes, RunScreen.no-tabs TabLine, RunScreen.no-title #title,
-    RunScreen.no-faults #faults, RunScreen.no-verdicts #verdicts { display: none; }
+    RunScreen.no-faults #faults, RunScreen.no-outside #outside, RunScreen.no-verdicts #verdicts { display: none; }
     RunScreen.full #caption, RunScreen.lower #caption, RunScreen.no-watches #watches { max-height: 0; }
     RunScreen.lower #foot { layer: above; dock: bottom; margin-bottom: 1; }
     RunScreen.lower #message { max-height: 1; }
@@ -126,6 +127,7 @@ class RunScreen(Screen[None]):
         self._hall = Hall()
         self._panes = NodePanes(styles)
         self._watch_lines = WatchLines()
+        self._outside = OutsideLine("outside")
         self._faults = FaultLines("faults")
         self._verdicts = VerdictLine("verdicts")
         self._tabs = TabLine(styles)
@@ -187,6 +189,7 @@ class RunScreen(Screen[None]):
         yield self._headline
         yield self._panes
         yield self._watch_lines
+        yield self._outside
         yield self._faults
         yield self._verdicts
         yield self._tabs
@@ -411,6 +414,7 @@ class RunScreen(Screen[None]):
         self._panes.show(panes, context.selected, disagree)
         self._watching.draw()
         self._draw_lines(snapshot, panes)
+        self._outside.show(snapshot.others, source.store.header.names, context.styles)
         self.views.show(context.cursor())
         self._drawn_frames += 1
         if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:

@@ -79,7 +79,7 @@ _SHARE_OF_NODES = 0.45
 _ALWAYS = 3
 """The headline, the scrub bar and the footer."""
 _LINES, _OPENED = 6, 2
-"""The other lines, and the rows that open under the selected node, which the log lends."""
+"""The other lines of every run, and the rows that open under the selected node, which the log lends."""
 _STEP, _LEAST, _MOST = 5, 5, 90
 _FEW_WATCH_ROWS = 3
 _HEIGHT_PER_WATCH_ROW = 8
@@ -93,22 +93,25 @@ class Allotment(Struct, frozen=True):
     message: bool
     title: bool
     faults: bool
+    outside: bool
     verdicts: bool
 
 
-def allot(height: int, nodes: int, captions: int = 0) -> Allotment:
+def allot(height: int, nodes: int, captions: int = 0, has_outside: bool = False) -> Allotment:
     """Return what fits on a screen of this height: a row for each node first, and enough rows of the log.
 
     The ``captions`` take rows from the other lines, which follow in the order of their use. What is then left is
-    for the nodes: the selected one opens. The footer is never given up.
+    for the nodes: the selected one opens. The footer is never given up. ``has_outside``: there is a line for the
+    nodes outside the cluster.
     """
     log = _LOG_ROWS if height >= _WHOLE_HEIGHT else max(1, height // 2 - 3)
     spare = max(0, height - _ALWAYS - log)
     rows = max(1, min(nodes, spare, round(height * _SHARE_OF_NODES)))
     spare -= rows + captions
-    tabs, message, heading, title, faults, verdicts = (spare > place for place in range(_LINES))
-    opened = max(_OPENED if title else 0, spare - _LINES)
-    return Allotment(rows + heading + opened, tabs, message, title, faults, verdicts)
+    tabs, message, heading, title, faults, sixth, seventh = (spare > place for place in range(_LINES + 1))
+    outside, verdicts = (sixth, seventh) if has_outside else (False, sixth)
+    opened = max(_OPENED if title else 0, spare - _LINES - has_outside)
+    return Allotment(rows + heading + opened, tabs, message, title, faults, outside, verdicts)
 
 
 def describe_missing(width: int, height: int) -> str:
@@ -225,13 +228,15 @@ class LayoutController:
         height -= self.reserved_rows
         self._watches.best_rows, self._watches.most_rows = _watch_rows(height)
         rows = height - bool(missing) - self._watches.rows
-        allotted = allot(rows, len(self._context.source.store.header.nodes), self._caption_rows)
+        header = self._context.source.store.header
+        allotted = allot(rows, len(header.nodes), self._caption_rows, bool(header.names))
         is_full = self._is_full
         screen.set_class(is_full, "full")
         screen.set_class(is_full or not allotted.tabs, "no-tabs")
         screen.set_class(not is_full and not allotted.message, "no-message")
         screen.set_class(not is_full and not allotted.title, "no-title")
         screen.set_class(is_full or not allotted.faults, "no-faults")
+        screen.set_class(is_full or not allotted.outside, "no-outside")
         screen.set_class(is_full or not allotted.verdicts, "no-verdicts")
         screen.set_class(is_full or height < _LOW, "no-watches")
         screen.set_class(height < _LOWER, "lower")
