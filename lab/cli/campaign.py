@@ -36,7 +36,7 @@ from lab.cli.options import (
 )
 from lab.cli.progress import Progress
 from lab.cli.terminal import TerminalConsole, UsageError, has_terminal, print_wrapped
-from lab.durable import owner_only
+from lab.durable import owner_only, temporary_name
 from lab.output import print_error, print_line
 from lab.table_files import Row, require_parquet, write_as
 from lab.text import sanitize
@@ -476,7 +476,7 @@ def merge(options: MergeOptions) -> int:
         files = [stack.enter_context(closing(CampaignRecording(path))) for path in options.files]
         for file in files:
             _warn_of_torn(file)
-        part = options.out.with_name(f"{options.out.name}.part")
+        part = temporary_name(options.out)
         with Progress(f"merging into {options.out.name}"):
             try:
                 merge_campaigns(files, part)

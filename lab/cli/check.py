@@ -139,8 +139,12 @@ class _SimulatedSession(CheckSession[Schedule, KeptFinding]):
                 for outcome in runs:
                     yield outcome, outcome.schedule
         except ImportError:
+            if not options.cluster:
+                raise
             raise UsageError("--cluster requires the extra: pip install 'coordinator-lab[cluster]'") from None
         except OSError as error:
+            if not options.cluster:
+                raise
             raise UsageError(f"--cluster {options.cluster}: {error}; is a scheduler running there?") from None
         finally:
             if corpus is not None and options.corpus is not None:

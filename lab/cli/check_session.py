@@ -125,7 +125,7 @@ class CheckSession(ABC, Generic[Run, Kept]):
         totals, first = self.totals, None
         known = 0 if writer is None else len(writer.recording)
         outcomes = self.outcomes(writer)
-        progress = Progress(self._title, "run", self.campaign.runs, known)
+        progress = Progress(self._title, "run", self._planned, known)
         try:
             with exit_if_workers_fail(), closing(outcomes), progress, interrupted_between_steps():
                 for outcome, run in outcomes:
@@ -142,9 +142,14 @@ class CheckSession(ABC, Generic[Run, Kept]):
             self.interrupted = True
         return first
 
+    @property
+    def _planned(self) -> int:
+        """Return the number of runs to make; 0: until interrupted."""
+        return len(self.campaign.runs_of(self.part)) if self.part else self.campaign.runs
+
     def _share(self, began_s: float) -> float | None:
         """Return the share of the runs or of the time that is over; None without bounds."""
-        runs = self.totals.runs / self.campaign.runs if self.campaign.runs else None
+        runs = self.totals.runs / self._planned if self._planned else None
         return runs if self.for_s is None else max(runs or 0.0, (time.monotonic() - began_s) / self.for_s)
 
     # reporting

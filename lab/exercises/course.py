@@ -24,6 +24,7 @@ without a group applies to all of them. ``lab.exercises.course_grades`` has the 
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -362,8 +363,10 @@ class _Reading:
         return table if self._check(name, 0, table) else {}
 
     def _tables(self, document: dict[str, Any], name: str) -> list[dict[str, Any]]:
-        tables = document.get(name, [])
-        if not (isinstance(tables, list) and all(isinstance(each, dict) for each in tables)):
+        tables: list[dict[str, Any]] = document.get(name, [])
+        # an array in one line would be TOML, too; but the tables of a student are erased with their lines
+        is_array = isinstance(tables, list) and all(isinstance(each, dict) for each in tables)
+        if not is_array or len(tables) > self._lines.count(name):
             self._wrong(name, 0, "", f"each {name} is a table of its own: write [[{name}]] above it")
             return []
         return tables
@@ -405,17 +408,21 @@ class _LineIndex:
     def __init__(self, text: str) -> None:
         self._texts = text.splitlines()
         self._places: dict[tuple[str, int, str], int] = {("", 0, ""): 1}
-        counts: dict[str, int] = {}
+        self._counts = counts = Counter[str]()
         table, place = "", 0
         for number, line in enumerate(self._texts, 1):
             if header := _HEADER.match(line):
-                table, place = header[1], counts.get(header[1], 0)
-                counts[table] = place + 1
+                table, place = header[1], counts[header[1]]
+                counts[table] += 1
                 self._places[table, place, ""] = number
             elif assignment := _ASSIGNMENT.match(line):
                 self._places.setdefault((table, place, assignment[1]), number)
                 if not table:
                     self._places.setdefault((assignment[1], 0, ""), number)
+
+    def count(self, table: str) -> int:
+        """Return the number of headers of tables with this name."""
+        return self._counts[table]
 
     def find(self, table: str, place: int, key: str, value: str = "") -> int:
         """Return the line of the key, or of the value in it if that is quoted below; else that of its table."""

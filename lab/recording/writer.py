@@ -264,7 +264,8 @@ class Writer:
             self.flush()
             os.fsync(self._file)
         finally:
-            os.close(self._file)
+            file, self._file = self._file, -1  # its number may soon be that of another file
+            os.close(file)
 
     def _put(self, line: bytes) -> None:
         line += b"\n"

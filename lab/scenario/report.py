@@ -7,6 +7,7 @@ excused, unless a line expects that there is none.
 """
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -158,7 +159,7 @@ class ScriptChecker:
             self.observe(record)
         return self.findings()
 
-    @property
+    @cached_property
     def history(self) -> CheckResult | None:
         """The verdict on the history of the clients, after the end of the run; None without clients."""
         return check_clients(self._clients)

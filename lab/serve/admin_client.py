@@ -1,7 +1,7 @@
 """The teacher's end of a running server's admin socket. Each request has one reply."""
 
 import socket
-from contextlib import suppress
+from contextlib import closing, suppress
 from math import inf
 from pathlib import Path
 from threading import Lock
@@ -250,10 +250,5 @@ def _change_without_server(folder: DataFolder, request: RecordRequest) -> str:
     """Carry out a request while this process holds the data folder as a server does."""
     from lab.serve.class_records import ClassRecords  # noqa: PLC0415 - it needs asyncssh
 
-    sockets = folder.acquire()
-    log = ServerLog(folder.log)
-    try:
+    with folder.held(), closing(ServerLog(folder.log)) as log:
         return ClassRecords(folder, log).apply(request)
-    finally:
-        log.close()
-        folder.release(sockets)

@@ -92,7 +92,6 @@ class DataFolder:
         self.running = self.path / "server.json"
         self._nonce = self.path / NONCE
         self._students = self.path / "students"
-        self._lock = self._sockets_lock = -1
         try:
             self._students.mkdir(mode=0o700, parents=True, exist_ok=True)
             running_server = self.path.lstat()
@@ -137,23 +136,29 @@ class DataFolder:
         (self._students / name).mkdir(mode=0o700)
         return name
 
-    def acquire(self) -> Path:
-        """Become the only server of this folder; return the folder for its sockets.
+    @contextlib.contextmanager
+    def held(self) -> Iterator[Path]:
+        """Be the only server of this folder, and yield the folder for its sockets.
 
-        Raises FolderError if another server runs.
+        At the end, ``server.json`` is removed. Raises FolderError if another server runs.
         """
-        self._lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FolderError(
-                f"a server already runs in {self.path} (lab serve status); end it, or use another: --data DIR"
-            ) from None
-        if (before := self.running_server()) is not None:
-            _remove_stale(Path(before.sockets))
-        sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS))
-        self._sockets_lock = _locked(sockets)
-        return sockets
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise FolderError(
+                    f"a server already runs in {self.path} (lab serve status); end it, or use another: --data DIR"
+                ) from None
+            if (before := self.running_server()) is not None:
+                _remove_stale(Path(before.sockets))
+            with _socket_folder() as sockets:
+                try:
+                    yield sockets
+                finally:
+                    self.running.unlink(missing_ok=True)
+        finally:
+            os.close(lock)
 
     def publish(self, running: RunningServer) -> None:
         """Write ``server.json``: the server runs."""
@@ -166,12 +171,17 @@ class DataFolder:
         except (OSError, msgspec.DecodeError):
             return None
 
-    def release(self, sockets: Path) -> None:
-        """Remove ``server.json`` and the sockets: the server has ended."""
-        self.running.unlink(missing_ok=True)
+
+@contextlib.contextmanager
+def _socket_folder() -> Iterator[Path]:
+    """Make and lock a temporary folder, and remove it at the end."""
+    sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS))
+    lock = _locked(sockets)
+    try:
+        yield sockets
+    finally:
         shutil.rmtree(sockets, ignore_errors=True)
-        os.close(self._sockets_lock)
-        os.close(self._lock)
+        os.close(lock)
 
 
 def _remove_stale(sockets: Path) -> None:

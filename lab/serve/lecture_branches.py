@@ -41,6 +41,7 @@ class LectureBranches:
         self._log = log
         self._environment_for = environment_for
         self._clusters: dict[str, ClusterProcess] = {}
+        self._starting = 0
         self._ending: set[asyncio.Task[None]] = set()
 
     async def start(self, student: str, lecture: str, run: int, record: int) -> HostReady:
@@ -49,13 +50,24 @@ class LectureBranches:
         Raises HostFailedError, or HostRefusedError if this was not shown.
         """
         await self.end(student)
-        if len(self._clusters) >= self._limits.clusters:
+        await self._end_dead()
+        if len(self._clusters) + self._starting >= self._limits.clusters:
             raise HostFailedError("the server has reached its limit of branches; try again later")
-        environment = self._environment_for(student)
-        config = await asyncio.to_thread(self._configure, Path(lecture).name, run, record, environment)
-        cluster = self._clusters[student] = await ClusterProcess.start(self._children, config, environment)
+        self._starting += 1
+        try:
+            environment = self._environment_for(student)
+            config = await asyncio.to_thread(self._configure, Path(lecture).name, run, record, environment)
+            cluster = self._clusters[student] = await ClusterProcess.start(self._children, config, environment)
+        finally:
+            self._starting -= 1
         self._log.write("branch", f"{Path(lecture).name}, run {run + 1}, record {record}", student=student)
         return cluster.ready
+
+    async def _end_dead(self) -> None:
+        """End the branches whose host has ended by itself: they count no more."""
+        for student, cluster in list(self._clusters.items()):
+            if cluster.child.ended.done():
+                await self.end(student)
 
     async def end(self, student: str) -> None:
         """End the student's branch, if there is one."""

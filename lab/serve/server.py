@@ -82,9 +82,7 @@ def serve(folder: DataFolder, options: ServeOptions, on_listening: Callable[[Lis
     Raises ListenError, FolderError, ExerciseError or CourseError.
     """
     exercises = all_exercises(options.exercises)  # slow, so before clients wait
-    sockets = folder.acquire()
-    log = ServerLog(folder.log)
-    try:
+    with folder.held() as sockets, contextlib.closing(ServerLog(folder.log)) as log:
         if options.course is not None:
             store_course(folder, options.course, {each.name: each for each in exercises})
         _raise_file_limit()
@@ -92,9 +90,6 @@ def serve(folder: DataFolder, options: ServeOptions, on_listening: Callable[[Lis
         fork_server, process = start_fork_server(options.exercises)
         server = _Server(folder, sockets, options, exercises, log, key)
         return asyncio.run(server.run(fork_server, process, on_listening))
-    finally:
-        log.close()
-        folder.release(sockets)
 
 
 class _Server:

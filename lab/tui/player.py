@@ -217,7 +217,7 @@ class Player:
             return ""
         if self.following:
             return FOLLOWING
-        return "in the past; End returns to the present"
+        return "in the past; {end} returns to the present"
 
     def _advance(self) -> None:
         number = self.number

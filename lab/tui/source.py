@@ -414,11 +414,11 @@ class FeedSource(GrowingSource):
                 await asyncio.sleep(0)
         self.ended = self.ended or "the host died"
         self.over.set()
-        await self._judge_clients()
-        self._is_judged = True
         for reply in self._replies.values():
             if not reply.done():
                 reply.set_result(Reply(0, False, False, f"the run is over: {self.ended}"))
+        await self._judge_clients()
+        self._is_judged = True
 
     async def command(self, text: str) -> Reply:
         self._given.add(" ".join(text.split()))  # the command may be triggered before the reply comes
@@ -478,7 +478,6 @@ class FeedSource(GrowingSource):
             self._offset_us = offset_us if self._offset_us is None else min(self._offset_us, offset_us)
         if isinstance(record, End):
             self.ended = record.why
-            self._is_judged = True
 
     def _note_failure(self, record: Record) -> None:
         """Note it if the record shows that a command which waited has failed, unless that was long ago."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lab.protocols import Algorithm, Bully, InvitationElection, Ring, Token, TwoPhaseCommit
 from lab.recording.records import Commanded
@@ -117,6 +118,9 @@ def test_a_corpus_keeps_what_is_new(tmp_path: Path) -> None:
     assert save_corpus(corpus, tmp_path / "kept") == 2
     again = load_corpus(tmp_path / "kept")
     assert again.loaded == (trials[0].schedule, trials[2].schedule)
+    other = Corpus(again.loaded)
+    other.add(replace(trials[0].schedule, end_us=1), trials[0].situations, ())
+    assert save_corpus(other, tmp_path / "kept") == 3, "another campaign draws another schedule from the seed"
     first = next(Guide(wanted, 7, 0, again).chunks())
     assert [each.schedule for each in first] == list(again.loaded)
 

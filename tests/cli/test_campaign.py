@@ -71,7 +71,8 @@ def test_two_halves(lab: Lab) -> None:
     for name, part in (("whole", ()), ("one", ("--part", "1")), ("two", ("--part", "2"))):
         assert lab(*words, *part, "--record", f"{name}.jsonl", limit_s=LIMIT_S).status == 1
     assert _lines(lab.folder / "one.jsonl") == RUNS // 2 + 1
-    merged = lab("campaign", "merge", "one.jsonl", "two.jsonl", "--out", "merged.jsonl", limit_s=LIMIT_S)
+    (lab.folder / "one.jsonl").rename(lab.folder / "merged.jsonl.part")  # no file of the merge has this name
+    merged = lab("campaign", "merge", "merged.jsonl.part", "two.jsonl", "--out", "merged.jsonl", limit_s=LIMIT_S)
     assert (merged.status, merged.out) == (0, f"merged.jsonl: {RUNS:,} runs\n")
     for form in ("csv", "jsonl"):
         tables = [lab("campaign", "table", f"{name}.jsonl", "--to", form).out for name in ("whole", "merged")]

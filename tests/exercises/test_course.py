@@ -23,6 +23,7 @@ from lab.exercises.course import (
     late_days_of,
     parse_course,
     read_course,
+    without_extensions,
 )
 from lab.exercises.course_grades import (
     CourseGrade,
@@ -127,6 +128,19 @@ def test_a_course_is_read() -> None:
     assert found.deadline_for(second, "ben") == datetime(2026, 12, 12, 12, tzinfo=UTC)
     assert [group.extended for group in found.schedule_for("anna").groups] == [False, False]
     assert [group.extended for group in found.schedule_for("ben").groups] == [True, True]
+
+
+def test_extensions_are_tables_of_their_own() -> None:
+    """Those of a student who is erased are taken out of the file table by table, so an array is refused."""
+    one_line = TEXT[: TEXT.index("[[extension]]")].replace(
+        "title =", 'extension = [{student = "ben", days = 3}]\ntitle ='
+    )
+    assert "extension" in one_line
+    (mistake,) = mistakes(one_line)
+    assert "each extension is a table of its own: write [[extension]] above it" in mistake
+    kept = without_extensions(f'{TEXT}\n[[extension]]\nstudent = "anna"\ndays = 1\n', "ben")
+    assert [each.student for each in course(kept).extensions] == ["anna"]
+    assert course(kept).title == course(TEXT).title
 
 
 def test_a_deadline_may_be_local_or_a_day(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import asyncssh
 import pytest
 
 from lab.serve.admission import Admission
-from lab.serve.data_folder import DataFolder, RunningServer, ServerLog
+from lab.serve.data_folder import DataFolder, FolderError, RunningServer, ServerLog
 from lab.serve.student_lists import InvitationError, Invitations
 from tests.serve.test_full_disk import room_for
 
@@ -24,13 +24,31 @@ def folder(tmp_path: Path) -> DataFolder:
 
 def test_a_server_on_a_copied_folder_does_not_affect_the_other(folder: DataFolder, tmp_path: Path) -> None:
     """The copy names the sockets of a running server."""
-    sockets = folder.acquire()
-    folder.publish(RunningServer(os.getpid(), 1, str(sockets)))
-    shutil.copytree(folder.path, tmp_path / "copy")
-    copy = DataFolder(tmp_path / "copy")
-    copy.release(copy.acquire())
-    assert sockets.is_dir()
-    folder.release(sockets)
+    with folder.held() as sockets:
+        folder.publish(RunningServer(os.getpid(), 1, str(sockets)))
+        shutil.copytree(folder.path, tmp_path / "copy")
+        with DataFolder(tmp_path / "copy").held():
+            assert sockets.is_dir()
+        assert sockets.is_dir()
+    assert not sockets.exists()
+
+
+def test_a_server_that_cannot_begin_leaves_no_lock(folder: DataFolder) -> None:
+    """Its folder is free for the next one, in the same process, too."""
+    found: list[Path] = []
+
+    def begin() -> None:
+        with folder.held() as sockets:
+            found.append(sockets)
+            folder.publish(RunningServer(os.getpid(), 1, str(sockets)))
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        begin()
+    assert not found[0].exists()
+    assert folder.running_server() is None
+    with folder.held(), pytest.raises(FolderError, match="a server already runs in"), folder.held():
+        pass
 
 
 def test_only_folders_made_by_a_server_are_removed(folder: DataFolder, tmp_path: Path) -> None:
@@ -38,7 +56,8 @@ def test_only_folders_made_by_a_server_are_removed(folder: DataFolder, tmp_path:
     precious = tmp_path / "precious"
     precious.mkdir()
     folder.publish(RunningServer(os.getpid(), 1, str(precious)))
-    folder.release(folder.acquire())
+    with folder.held():
+        pass
     assert precious.is_dir()
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 import pytest
 from msgspec.structs import replace
@@ -220,6 +220,57 @@ def test_a_lecture_is_listed_once_something_was_shown(hub: BroadcastHub, data: D
     assert (listed.title, listed.date, listed.folder) == ("A pause", "2026-11-27", str(folder))
     (folder / "lecture.json").write_bytes(b"{")
     assert past_lectures(data) == ()
+
+
+class _Host:
+    """A host that runs until it is told to end."""
+
+    started: ClassVar[list["_Host"]] = []
+    ready = None
+
+    def __init__(self) -> None:
+        self.child = self
+        self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.started.append(self)
+
+    async def end(self) -> str:
+        return ""
+
+    @classmethod
+    async def start(cls, *_: object) -> "_Host":
+        await asyncio.sleep(0)
+        return cls()
+
+
+def test_a_class_that_branches_at_once_starts_no_more_than_may_run(
+    hub: BroadcastHub, data: DataFolder, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor do branches count whose host has ended by itself."""
+    with hub.lecture_on("", "A pause", str(folder)):
+        hub.show_position(_HERE)
+    log = ServerLog(data.log)
+
+    def room_of(student: str) -> ChildEnvironment:
+        return ChildEnvironment({}, str(data.student_path(student)), 0, 0, 0)
+
+    for student in "abcdef":
+        data.student_path(student).mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr("lab.serve.lecture_branches.ClusterProcess", _Host)
+    branches = LectureBranches(data, cast(Children, None), Limits(clusters=2), log, room_of)
+
+    async def branch_at_once(students: str) -> list[object]:
+        starts = (branches.start(student, str(folder), 0, 0) for student in students)
+        return [type(each) for each in await asyncio.gather(*starts, return_exceptions=True)]
+
+    async def check() -> None:
+        assert (await branch_at_once("abcd")).count(HostFailedError) == 2
+        assert len(_Host.started) == 2
+        _Host.started[0].ended.set_result(0)
+        assert await branch_at_once("e") == [type(None)]
+        assert await branch_at_once("f") == [HostFailedError]
+
+    asyncio.run(check())
+    log.close()
 
 
 @pytest.mark.parametrize(

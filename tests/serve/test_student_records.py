@@ -245,10 +245,8 @@ def test_all_of_it_works_without_a_server(worked: Server, school: School, tmp_pa
     assert b"anna" not in (worked.data / "log").read_bytes()
     assert "1 attempt of 1 student graded" in teacher("export")
     assert "unknown student anna" in teacher.no("erase", "anna", "--yes")
-    folder = DataFolder(worked.data)
-    sockets = folder.acquire()
-    assert "a server already runs in" in teacher.no("remove", "ben", "--yes")
-    folder.release(sockets)
+    with DataFolder(worked.data).held():
+        assert "a server already runs in" in teacher.no("remove", "ben", "--yes")
 
 
 def test_nothing_is_done_without_a_confirmation(tmp_path: Path) -> None:

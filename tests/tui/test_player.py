@@ -189,7 +189,7 @@ def test_a_message_shows_that_the_cursor_is_in_the_past(grown: tuple[FeedRecords
     """It disappears when the end is followed again; a recording has none."""
     feed, whole = grown
     player = Player(feed, Marks(), live=True)
-    assert player.move("back") == "in the past; End returns to the present"
+    assert player.move("back") == "in the past; {end} returns to the present"
     assert player.move("end") == "following the run"
     assert Player(whole, Marks(), live=False).move("end") == ""
 

@@ -113,7 +113,7 @@ class PredictController:
             if begun == len(lines):
                 if not context.source.is_live or context.source.ended:
                     break
-                context.notify("nothing is decided yet; End returns to the present")
+                context.notify("nothing is decided yet; {end} returns to the present")
                 await asyncio.sleep(_AGAIN_S)
             await asyncio.sleep(0)
         self._context.hides_future = False

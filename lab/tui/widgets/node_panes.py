@@ -241,7 +241,7 @@ class NodePanes(Widget, can_focus=True):
         top_left, across, top_right, side, bottom_left, bottom_right = box
         if inside == 0:
             title = [(f" {pane.id} ", Style(bold=True)), *status_pieces(pane, styles), (" ", Style())]
-            used = sum(len(text) for text, _ in title)
+            used = width_of(title)
             return [
                 (top_left + across, style),
                 *fit(title, min(used, width - 3)),

@@ -6,6 +6,7 @@ something new. A fixed share is drawn blindly.
 """
 
 import os
+import zlib
 from bisect import bisect
 from itertools import accumulate
 from pathlib import Path
@@ -110,11 +111,16 @@ def load_corpus(folder: Path) -> Corpus:
 
 def save_corpus(corpus: Corpus, folder: Path) -> int:
     """Write the schedules that are not in the folder yet; return how many it then holds. Raises OSError."""
+    known = set(corpus.loaded)
     for schedule in corpus.schedules:
-        path = folder / f"{schedule.seed}{_SUFFIX}"
+        if schedule in known:
+            continue
+        text = msgspec.json.encode(schedule)
+        # another campaign draws another schedule from the same seed
+        path = folder / f"{schedule.seed}-{zlib.crc32(text):08x}{_SUFFIX}"
         if not path.exists():
             part = path.with_suffix(".part")
             with open(part, "wb", opener=owner_only) as file:
-                file.write(msgspec.json.format(msgspec.json.encode(schedule)))
+                file.write(msgspec.json.format(text))
             os.replace(part, path)
     return len(list(folder.glob(f"*{_SUFFIX}")))

@@ -205,6 +205,8 @@ class Host:
         if request.end:
             self.end("ended by its driver")
             return Reply(request.id, True, True, "the run ends")
+        if self._ending is not None:  # it came while its feed was written to the end
+            return Reply(request.id, False, False, f"the run is over: {self._ending}")
         reply = self.handle_request(request)
         self.commit()
         return reply
