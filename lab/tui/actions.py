@@ -20,6 +20,7 @@ from lab.tasks.extension import Extension, View, built_in_extensions
 from lab.text import sanitize
 from lab.tui.player import SCRIPT_MARKS
 from lab.tui.source import Source
+from lab.units import format_ranges
 
 _SHOWN = {"comma": ",", "escape": "Esc", "?,f1": "?"}
 
@@ -460,7 +461,7 @@ class ActionTable(Mapping[str, Action]):
             return
         if focus == _NODES and selected is None:
             nodes = self._source.store.header.nodes
-            shown = "-".join(map(str, dict.fromkeys((nodes[0], nodes[-1]))))
+            shown = format_ranges(nodes)
             select = f"screen.digit('{nodes[0]}')"
             yield FooterKey(shown, "select a node", "or the arrow keys, or a click", action=select)
         elif focus == _SCRUB_BAR:

@@ -341,6 +341,7 @@ class RunScreen(Screen[None]):
         self.search.cancel()
 
     def on_node_panes_selected(self, message: NodePanes.Selected) -> None:
+        self._acknowledge()
         self.context.selected = message.node
         self.draw()
 

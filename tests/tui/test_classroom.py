@@ -140,6 +140,8 @@ def test_an_attempt_is_started_saved_and_recorded(tmp_path: Path) -> None:
         assert _progress(tmp_path)["standings"]["pause-one"]["attempts"] == 1  # type: ignore[index]
         await seen.press("q")
         await _asked(seen, "leave the exercise?")
+        await seen.press("y", "x")
+        assert "to the list" in seen.text, "letters do not filter the only row away"
         await seen.press("escape", "q")
         await _asked(seen, "leave the exercise?")
         await seen.press("enter")

@@ -119,13 +119,33 @@ def test_the_log_of_the_other_opens_its_own_records(recording: Path, branch: Pat
     replay(test, recording)
 
 
+def test_a_branch_is_compared_with_its_parent_unless_another_is_chosen(recording: Path, branch: Path) -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("equals_sign")
+        assert isinstance(seen.top, TreeDialog)
+        await seen.press("enter")
+        await seen.until(lambda: seen.run.views.chosen == "compare", "it is seen")
+        await seen.until(lambda: recording.name in seen.text, "its name")
+
+    replay(test, branch)
+
+
+def test_a_recording_alone_has_nothing_to_be_compared_with(recording: Path) -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("equals_sign")
+        await seen.until_message("there is no other recording in ")
+        assert ":compare FILE opens one" in seen.message
+
+    replay(test, recording)
+
+
 def test_the_key_lets_choose_from_the_tree_and_turns_to_it_and_back(recording: Path, branch: Path) -> None:
     assert branch.exists()
 
     async def test(seen: Seen) -> None:
         await seen.press("equals_sign")
         assert isinstance(seen.top, TreeDialog)
-        await seen.press("down", "enter")
+        await seen.press("enter")  # the recording itself cannot be chosen
         await seen.until(lambda: seen.run.views.chosen == "compare", "it is seen")
         await seen.until(lambda: branch.name in seen.text, "its name")
         await seen.press("equals_sign")

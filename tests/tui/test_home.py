@@ -389,6 +389,24 @@ def _shown(app: HomeApp, test: Test, size: tuple[int, int] = (80, 24)) -> tuple[
     return None if app.return_value is None else app.return_value.arguments
 
 
+def test_a_terminal_that_becomes_small_and_large_again_has_the_same_rows() -> None:
+    """The rows are cut for the width that the list has by then."""
+
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
+        def rows() -> list[str]:
+            return [str(option.prompt) for option in app.query_one(FilterableList).options]
+
+        await _until(pilot, lambda: any("highest leads" in row for row in rows()), "the notes are there")
+        before = rows()
+        await pilot.resize_terminal(60, 18)
+        await _until(pilot, lambda: rows() != before, "they are cut")
+        await pilot.resize_terminal(80, 24)
+        await _until(pilot, lambda: rows() == before, "they are whole again")
+        await pilot.press("q")
+
+    _shown(HomeApp(home.home_items()), test)
+
+
 def _preview(app: HomeApp) -> str:
     return str(app.query_one("#preview", VerticalScroll).query_one(Static).render())
 

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from textual import events
 
 from lab.places import settings_file
@@ -401,3 +402,16 @@ def test_nodes_are_cards_or_rows_by_a_key(tmp_path: Path) -> None:
         await seen.until_message("there is no room for cards")
 
     _kept(again, kept)
+
+
+def test_a_violation_is_in_the_headline_of_a_small_screen() -> None:
+    """Who leads whom is cut for it, where there is no room for both."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("v")
+        await seen.until(lambda: "2 COORDINATORS" in seen.of("#headline", Headline).plain, "two lead")
+        row = seen.of("#headline", Headline).plain.strip("\n")
+        assert row.rstrip().endswith("… A1.1 excused"), row
+        assert cell_len(row) <= 80
+
+    replay(test, size=(80, 24))

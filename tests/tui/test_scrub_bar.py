@@ -8,6 +8,7 @@ from rich.text import Text
 from lab.analysis.marks import Places
 from lab.tui.source import FileSource
 from lab.tui.widgets.scrub_bar import BarMarks, ScrubBar
+from tests.harness import Rig
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay
 
@@ -104,6 +105,21 @@ def test_without_unicode_the_columns_are_letters(monkeypatch: pytest.MonkeyPatch
         assert "@" in _rows(seen)[0]
 
     replay(test)
+
+
+def test_the_end_of_a_short_run_is_no_earlier_than_its_cursor(tmp_path: Path) -> None:
+    """Both in milliseconds, if it is over within a second."""
+    rig = Rig((1, 2, 3)).started()
+    rig.run(30_000)
+    rig.write(tmp_path / "short.jsonl")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end")
+        end_s = seen.player.end_us / 1e6
+        assert 0 < end_s < 1
+        assert f"{end_s:.3f} / {end_s:.3f} s" in seen.text
+
+    replay(test, tmp_path / "short.jsonl")
 
 
 def test_the_mouse_drags_the_cursor_through_time() -> None:

@@ -156,6 +156,20 @@ def test_a_search_under_a_filter_finds_what_is_shown() -> None:
     replay(test)
 
 
+def test_the_first_hit_is_in_sight() -> None:
+    """Though the log had no line before; a filter that comes later may hide it."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("home")
+        await _searched(seen, "NewState")
+        assert _note(seen).startswith("/NewState: hit 1 of ")
+        assert any("NewState" in row and "→" in row for row in seen.text.splitlines())
+        await _searched(seen, "Election", "ampersand")
+        assert _note(seen).startswith("/NewState: 0 hits  filter: Election,")
+
+    replay(test, size=(80, 24))
+
+
 def test_a_predicate_finds_the_lines_of_the_records_at_which_it_holds() -> None:
     async def test(seen: Seen) -> None:
         await _searched(seen, "when coordinators == 2")

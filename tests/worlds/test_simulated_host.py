@@ -245,7 +245,7 @@ def test_at_full_speed_it_freezes_without_events(tmp_path: Path) -> None:
         driver.ask(command="kill all")
         driver.ask(command="go")
         clock = driver.until_clock(lambda clock: clock.note)
-        assert clock.note == "time is frozen: no event is pending; restart a node"
+        assert clock.note == "time is frozen: no event is pending; give a command, or restart or resume a node"
         assert not driver.ask(command="step").changed
         assert driver.ask(command="restart all").changed
         assert driver.ask(command="go").changed

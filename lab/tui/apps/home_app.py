@@ -147,7 +147,9 @@ class HomeApp(TerminalApp[HomeChoice]):
 
     def on_resize(self, event: events.Resize) -> None:
         self.query_one("#box").set_class(event.size.width >= _ROOM_FOR_COLUMNS, "columns")
-        self.call_after_refresh(self._show_rows)
+
+    def on_row_list_resized(self) -> None:
+        self._show_rows()
 
     def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
         self._show_message("")

@@ -102,7 +102,12 @@ class RunController:
             text = "the file of this run's recording is unknown; :compare FILE opens another one"
             context.notify(text, warn=True)
         else:
-            context.show_dialog(TreeDialog(context.source.recording, context.styles), self._open_other)
+            dialog = TreeDialog(context.source.recording, context.styles, "compare with another recording")
+            if dialog.has_others:
+                context.show_dialog(dialog, self._open_other)
+            else:
+                folder = sanitize(str(context.source.recording.parent), 60)
+                context.notify(f"there is no other recording in {folder}; :compare FILE opens one", warn=True)
 
     def _open_other(self, path: Path) -> None:
         view = self._views.compare
@@ -132,30 +137,44 @@ class RunController:
 
 
 class TreeDialog(ListDialog[Path]):
-    """The recordings in the folder of ``recording``, as trees. The result is the chosen one."""
+    """The recordings in the folder of ``recording``, as trees. The result is the chosen one.
+
+    With a title for a choice among the others, ``recording`` cannot be chosen, and its parent is preselected.
+    """
 
     DEFAULT_CSS = "TreeDialog > Vertical { width: 100; }"
 
-    def __init__(self, recording: Path, styles: ThemeStyles) -> None:
-        super().__init__("recordings and their branches", "Enter opens · type to filter · Esc closes")
+    def __init__(self, recording: Path, styles: ThemeStyles, title_for_others: str = "") -> None:
+        title = title_for_others or "recordings and their branches"
+        super().__init__(title, "Enter opens · type to filter · Esc closes")
         self._recording = recording
+        self._only_others = bool(title_for_others)
         self._styles = styles
         trees = lineage_of({recording, *recording.resolve().parent.glob("*.jsonl")})
         self._rows = list(_rows(trees, 0))
 
     def on_mount(self) -> None:
-        here = self._recording.resolve()
-        place = next((n for n, (tree, _) in enumerate(self._rows) if tree.path.resolve() == here), 0)
-        self.put(
-            (
-                (self._row_text(tree, depth), None if tree.info is None else tree.path)
-                for tree, depth in self._rows
-            ),
-            place,
-        )
+        results = [tree.path if self._can_be_chosen(tree) else None for tree, _ in self._rows]
+        place = next((n for n, (tree, _) in enumerate(self._rows) if self._is_here(tree)), 0)
+        if self._only_others:
+            chosen = [n for n, result in enumerate(results) if result is not None]
+            place = min(chosen, key=lambda n: (n > place, abs(n - place)), default=0)  # its parent is above it
+        texts = (self._row_text(tree, depth) for tree, depth in self._rows)
+        self.put(zip(texts, results, strict=True), place)
+
+    @property
+    def has_others(self) -> bool:
+        """True if there is a recording besides this one that can be opened."""
+        return any(tree.info is not None and not self._is_here(tree) for tree, _ in self._rows)
+
+    def _can_be_chosen(self, tree: LineageTree) -> bool:
+        return tree.info is not None and not (self._only_others and self._is_here(tree))
+
+    def _is_here(self, tree: LineageTree) -> bool:
+        return tree.path.resolve() == self._recording.resolve()
 
     def _row_text(self, tree: LineageTree, depth: int) -> Text:
-        here = tree.path.resolve() == self._recording.resolve()
+        here = self._is_here(tree)
         text = Text("   " * depth)
         text.append(sanitize(tree.path.name, 60), "bold" if here else "")
         if tree.info is None:

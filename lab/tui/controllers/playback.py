@@ -73,7 +73,7 @@ class PlaybackController:
         context.show_dialog(NextEventDialog(context))
 
 
-_NOTHING = "nothing is in flight and no timer is set: restart a node, or resume one"
+_NOTHING = "nothing is in flight and no timer is set: give a command, or restart or resume a node"
 
 
 def describe_event(event: EnabledEvent, nodes: Mapping[int, NodeState], styles: ThemeStyles) -> str:

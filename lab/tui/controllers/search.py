@@ -37,10 +37,11 @@ class LogSearch:
     @property
     def note(self) -> str:
         """The query, the current hit and the number of hits."""
-        more = "" if self.log_filter.complete else " so far…"
-        if self._at is None:
-            return f"/{self.text}: {format_count(len(self.log_filter), 'hit')}{more}"
-        return f"/{self.text}: hit {self.log_filter.index(*self._at) + 1:,} of {len(self.log_filter):,}{more}"
+        hits, more = self.log_filter, "" if self.log_filter.complete else " so far…"
+        index = len(hits) if self._at is None else hits.index(*self._at)
+        if index < len(hits) and hits.at(index) == self._at:  # a filter may hide it since
+            return f"/{self.text}: hit {index + 1:,} of {len(hits):,}{more}"
+        return f"/{self.text}: {format_count(len(hits), 'hit')}{more}"
 
     def begin(self) -> None:
         """Go to the first hit at or after the cursor in time, or else to the last one before it."""

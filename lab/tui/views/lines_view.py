@@ -157,7 +157,8 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
         self._drawn, self._drawn_top = drawn, top
 
     def _scroll(self, top: int) -> None:
-        self.scroll_to(y=max(0, top), animate=False, immediate=True)
+        # by force: lines that have just come are refused until the scroll bar is laid out for them
+        self.scroll_to(y=max(0, top), animate=False, force=True, immediate=True)
 
     def _follow_end(self) -> None:
         """Scroll to the end if the view follows it, or is scrolled beyond it."""

@@ -315,7 +315,7 @@ class MessageLog(LinesView):
 
     def _reveal_cursor(self) -> None:
         lowest = self._here - self._height + 1
-        self.scroll_to(y=min(self._here, max(lowest, self.scroll_offset.y)), animate=False)
+        self._scroll(min(self._here, max(lowest, self.scroll_offset.y)))
 
     def _pick_cursor(self) -> None:
         """Select what the row under the cursor is about; nothing while the end is followed."""

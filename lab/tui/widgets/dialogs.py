@@ -169,6 +169,9 @@ def contains_words(text: str, words: str) -> bool:
 class RowList(OptionList):
     """A list in which a click selects a row, and a double click chooses it. The cursor stays in sight."""
 
+    class Resized(Message):
+        """The list has a new size."""
+
     _clicked: str | None = None
     """The id of the row that was clicked last, unless that chose it."""
 
@@ -201,6 +204,7 @@ class RowList(OptionList):
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.scroll_to_highlight)
+        self.post_message(self.Resized())
 
     async def _on_click(self, event: events.Click) -> None:
         event.prevent_default()  # the list of Textual chooses a row at the first click
@@ -219,7 +223,8 @@ class RowList(OptionList):
 class FilterableList(RowList):
     """A list filtered by typed words. Backspace deletes a letter, Escape clears the filter.
 
-    ``keys`` are letters bound here or by the screen: they do not begin a filter, except after a slash.
+    ``keys`` are letters bound here or by the screen: they do not begin a filter, except after a slash. One that
+    ``is_short`` is not filtered.
     """
 
     @dataclass
@@ -228,9 +233,10 @@ class FilterableList(RowList):
 
         typed: str | None
 
-    def __init__(self, entries: Iterable[Entry], keys: str = "") -> None:
+    def __init__(self, entries: Iterable[Entry], keys: str = "", is_short: bool = False) -> None:
         self._entries = list(entries)
         self._keys = keys
+        self._is_short = is_short
         self.typed: str | None = None
         super().__init__(*self._as_options(self._matching("")))
 
@@ -258,6 +264,8 @@ class FilterableList(RowList):
 
     def on_key(self, event: events.Key) -> None:
         letter = event.character if event.is_printable else None
+        if self._is_short:
+            return
         if event.key == "escape" and self.typed is not None:
             typed = None
         elif event.key == "backspace" and self.typed is not None:
@@ -482,7 +490,7 @@ class ChoiceDialog(QuestionDialog[str]):
 
     def compose_controls(self) -> ComposeResult:
         rows = (Entry(self._row(place), str(place)) for place in range(len(self._options)))
-        yield FilterableList(rows, "q0123456789")
+        yield FilterableList(rows, "q0123456789", is_short=len(self._options) == 1)
 
     def on_mount(self) -> None:
         listed = self.query_one(FilterableList)

@@ -120,8 +120,8 @@ def _activity(pane: Pane, styles: ThemeStyles) -> Line:
 
 
 def awaited(pane: Pane) -> str:
-    """Return what a node waits for, without the words for *waits*."""
-    return pane.waits.removeprefix("waits for ")
+    """Return what a node waits for: of a procedure without the words for *waits*, as its bar says that."""
+    return pane.waits.removeprefix("waits for ") if pane.procedure else pane.waits
 
 
 def _links(pane: Pane, styles: ThemeStyles) -> Line:

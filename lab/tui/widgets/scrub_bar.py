@@ -274,8 +274,10 @@ class ScrubBar(Draggable, Widget, can_focus=True):
         if self._clock is not None:  # the cursor is at the end, and a step may take microseconds only
             text.append(f" {player.now_us / 1e6:13.4f} s")
         else:
+            end_us = max(player.end_us, player.now_us)
             places = 1 if player.playing or player.following else 3
-            text.append(f" {player.now_us / 1e6:8.{places}f} / {max(player.end_us, player.now_us) / 1e6:.1f} s")
+            of_end = 1 if end_us >= 1_000_000 else places
+            text.append(f" {player.now_us / 1e6:8.{places}f} / {end_us / 1e6:.{of_end}f} s")
         return text
 
     def _state(self, player: Player) -> str:

@@ -134,6 +134,10 @@ def title_text(
     return text
 
 
+_LONGEST_BRIEF = 24
+"""The columns of a verdict that are worth more than the end of who leads whom."""
+
+
 class Headline(Line):
     """The state of the cluster in one strong line: who leads whom, the fault in force, and the verdict.
 
@@ -168,17 +172,21 @@ class Headline(Line):
             f"{verdict[0]} ",
             f"{count}{brief} ",
             f"{brief} ",
+            *([f"{brief.split()[-1]} "] if len(brief) > _LONGEST_BRIEF else []),
         ]
         ground = Style(bold=True) + (
             styles.ground("vermilion") if alarm else styles.ground("orange") if leaders.is_pending else Style()
         )
-        self.put(self._text(left, right, ground))
+        self.put(self._text(left, right, ground, is_grave=verdict[1] in ("fails", "excused")))
 
-    def _text(self, left: list[Piece], right: Sequence[str], ground: Style) -> Text:
-        """Return the rows: the left pieces in full if they fit, and the first of the right texts that fits."""
+    def _text(self, left: list[Piece], right: Sequence[str], ground: Style, is_grave: bool) -> Text:
+        """Return the rows: the left pieces in full if they fit, and the first of the right texts that fits.
+
+        If none fits, and it ``is_grave``, the left pieces are cut.
+        """
         width = self.size.width
         room = max(0, width - width_of(left) - 2)
-        remark = next((text for text in right if cell_len(text) <= room), "")
+        remark = next((text for text in right if cell_len(text) <= room), f" {right[-1]}" if is_grave else "")
         row = [*fit(left, width - cell_len(remark)), (remark, Style())]
         is_coloured = ground.bgcolor is not None
         text = Text.assemble(*((each, ground if is_coloured else ground + style) for each, style in row))

@@ -108,7 +108,7 @@ class SimulatedHost(Host):
             self._note = f"time is frozen: {_MEGABYTES} MB more were recorded; go allows as many again"
         elif done and self._pace.factor is None:
             self._frozen = True
-            self._note = "time is frozen: no event is pending; restart a node"
+            self._note = "time is frozen: no event is pending; give a command, or restart or resume a node"
         elif not done:
             self._restart_clock()  # too slow to keep the pace: start the clock anew instead of catching up later
         return done
@@ -164,7 +164,7 @@ class SimulatedHost(Host):
             simulation.step()
             made += 1
         if not made:
-            return False, "no event is pending"
+            return False, "no event is pending: give a command, or restart or resume a node"
         many = "" if made == 1 and text else f"{format_count(made, 'event')}, "
         return True, f"{many}{text or 'no more are pending'}, at {simulation.now_us / 1e6:.4f} s"
 
