@@ -13,7 +13,7 @@ from typer import Argument, Option
 from lab.cli.campaign_file import CampaignFile, RecordCampaign, ResumeCampaign, is_own, words_of
 from lab.cli.campaign_report import describe_assertion
 from lab.cli.documents import Document, Json, print_json
-from lab.cli.explore_set_ups import MemberDocument, explore_all, members_of, report_if_not_shown
+from lab.cli.explore_set_ups import MemberDocument, explore_all, is_unjudged, members_of, report_if_not_shown
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
     CommandChecker,
@@ -44,11 +44,17 @@ from lab.script.commands import ProtocolCommandLine
 from lab.text import sanitize
 from lab.units import format_count, format_ranges
 from lab.worlds.campaign.campaign_recording import CampaignHeader
-from lab.worlds.campaign.exploration import ExplorationCampaign, ExploredAssertion, SetUp, explorer_of
+from lab.worlds.campaign.exploration import (
+    ExplorationCampaign,
+    ExploredAssertion,
+    SetUp,
+    explored_assertions,
+    explorer_of,
+)
 from lab.worlds.explored.counterexample import record_counterexample
 from lab.worlds.explored.explorer import INTERRUPTED, NeverSettledError, SearchTally
 from lab.worlds.explored.local_states import SendsInstantsError
-from lab.worlds.explored.search_verdicts import NOT_JUDGED, describe_verdict
+from lab.worlds.explored.search_verdicts import describe_verdict
 from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
 from lab.worlds.loading.given_calls import EXPLORED_WORKLOADS, calls_of
 from lab.worlds.loading.members import MemberTarget, members_in, require_executable
@@ -245,10 +251,8 @@ def explore(options: ExploreOptions) -> int:
         print_line(f"replay:   lab replay {path}")
     if explorer.tally.stopped_by == INTERRUPTED:
         return EXIT_INTERRUPTED
-    promised, workload = exploration.protocol.promises, campaign.workload
-    is_unjudged = bool(promised) and all(map(explorer.why_not_judged, promised))
-    is_unjudged = is_unjudged or bool(workload and explorer.why_not_judged(workload))
-    return EXIT_NOT_AS_EXPECTED if explorer.violated or is_unjudged else 0
+    unjudged = is_unjudged(document.assertions, exploration.protocol.promises, campaign.workload)
+    return EXIT_NOT_AS_EXPECTED if explorer.violated or unjudged else 0
 
 
 class ExploreDocument(Document, frozen=True):
@@ -285,7 +289,7 @@ def _junit_suite(document: ExploreDocument) -> JUnitSuite:
     for each in document.assertions:
         recorded = () if document.recording is None else (f"recorded: {document.recording}",)
         failure = (f"{each.assertion}: {each.verdict}", *recorded) if each.violated else ()
-        skipped = each.verdict if each.verdict.startswith(NOT_JUDGED) else ""
+        skipped = "" if each.is_judged else each.verdict
         cases.append(JUnitCase(f"explore.{document.protocol}", each.assertion, failure, skipped))
     return JUnitSuite("explore", cases, document.seconds)
 
@@ -543,16 +547,7 @@ class _Exploration:
             not_distinguished=tuple(explorer.not_distinguished),
             stopped_at=tally.stopped_by or None,
             waiting=tally.frontier,
-            assertions=tuple(
-                ExploredAssertion(
-                    assertion,
-                    count,
-                    explorer.count_moves_to(assertion) if count else None,
-                    explorer.broken.get(assertion, ()),
-                    describe_verdict(self.explorer, assertion),
-                )
-                for assertion, count in tally.violated.items()
-            ),
+            assertions=explored_assertions(explorer),
             recording=None if path is None else str(path),
         )
 

@@ -1,7 +1,7 @@
 """The exploration of several set-ups, one after the other, and its report: a row for each."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,10 +120,15 @@ def explore_all(
         print_line(f"replay:   lab replay {path}")
     if interrupted:
         return EXIT_INTERRUPTED
-    judged = {each.assertion for outcome in found for each in outcome.assertions if each.is_judged}
-    is_unjudged = bool(protocol.promises) and judged.isdisjoint(protocol.promises)
-    is_unjudged = is_unjudged or (bool(campaign.workload) and campaign.workload not in judged)
-    return EXIT_NOT_AS_EXPECTED if smallest is not None or is_unjudged else 0
+    assertions = [each for outcome in found for each in outcome.assertions]
+    unjudged = is_unjudged(assertions, protocol.promises, campaign.workload)
+    return EXIT_NOT_AS_EXPECTED if smallest is not None or unjudged else 0
+
+
+def is_unjudged(explored: Iterable[ExploredAssertion], promises: Sequence[str], workload: str) -> bool:
+    """Return whether no promise was judged in any exploration, or not the history of the clients."""
+    judged = {each.assertion for each in explored if each.is_judged}
+    return (bool(promises) and judged.isdisjoint(promises)) or (bool(workload) and workload not in judged)
 
 
 def report_if_not_shown(recording: Path, assertion: str) -> None:

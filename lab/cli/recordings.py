@@ -48,7 +48,7 @@ from lab.replay.reexecution import Difference, Report, reexecute
 from lab.script.scope import scope_of
 from lab.tui.terminal.guard import run_guarded
 from lab.units import CountText, format_count
-from lab.worlds.loading.own_properties import check_assumptions, load_properties
+from lab.worlds.loading.own_properties import check_assumptions, load_properties, require_other_names
 from lab.worlds.loading.targets import load_protocol, recorded_protocols
 from lab.worlds.loading.user_module import TargetError
 from lab.worlds.watchdog import watch_steps
@@ -220,6 +220,7 @@ def _verify(
 
         try:
             protocol = recorded_protocols(store.header, target)
+            require_other_names(declared_for(store.header.protocol), properties)
             header = with_promises(store.header, properties)
             check_assumptions(declared_for(header.protocol), {})
             judge, clients = Judge(header), ClientHistory(header)
@@ -291,7 +292,8 @@ def _print_report(path: Path, header: Header, report: Report) -> None:
         remarks.append(f"the source of {header.protocol.name} differs from the recorded one")
     if has_programs(header):
         remarks.append("what the programs did to write their lines is taken as given")
-    verdict = "holds" if report.holds else f"DOES NOT HOLD ({format_count(len(report.differences), 'difference')})"
+    differences = format_count(len(report.differences), "difference")
+    verdict = "as recorded" if report.holds else f"NOT AS RECORDED ({differences})"
     print_line(f"{path}: {verdict}; {report.steps:,} steps re-executed" + "".join(f"; {r}" for r in remarks))
     if header.remark:
         print_line(f"  {header.remark}")

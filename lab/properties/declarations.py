@@ -135,8 +135,8 @@ Bound = Callable[[Timing, Mapping[str, Any], int], int]
 """A bound in microseconds, from the timing of a run, its protocol's parameters, and its protocol's own bound."""
 
 
-class _Bounded(Assertion, frozen=True, kw_only=True):
-    """``within``: the bound, as a duration, in multiples of T (``30T``), or a ``Bound``.
+class Bounded(Assertion, frozen=True, kw_only=True):
+    """A liveness property. ``within``: the bound, as a duration, in multiples of T (``30T``), or a ``Bound``.
 
     If it is empty, the bound is the protocol's own. ``despite_cuts``: the property is required even while links
     are cut.
@@ -156,7 +156,7 @@ class _Bounded(Assertion, frozen=True, kw_only=True):
         return parse_us(self.within)
 
 
-class Eventually(_Bounded, frozen=True, kw_only=True):
+class Eventually(Bounded, frozen=True, kw_only=True):
     """A property that the cluster has a bounded time after the last disturbance, and from then on.
 
     ``met`` is the verb in the evidence of a verdict: the nodes *agreed*.
@@ -165,7 +165,7 @@ class Eventually(_Bounded, frozen=True, kw_only=True):
     met: str = "held"
 
 
-class LeadsTo(_Bounded, frozen=True, kw_only=True):
+class LeadsTo(Bounded, frozen=True, kw_only=True):
     """A property that what is pending in a state is done within a bounded time without a disturbance.
 
     The function yields the pending items, as texts or as ``Counterexample``s; the text identifies an item.

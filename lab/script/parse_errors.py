@@ -14,7 +14,7 @@ from lab.properties.assertions import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS, Election
 from lab.script.scope import NodeNames
 from lab.script.statements import CAUSES
-from lab.script.verbs import VERBS, bare_commands, terminal_of
+from lab.script.verbs import BEGINNINGS, VERBS, bare_commands, terminal_of
 from lab.script.vocabulary import CONSTANTS, COUNTS, describe_arguments, vocabulary
 from lab.text import sanitize
 
@@ -247,8 +247,7 @@ def _reason(got: str, expected: set[str]) -> str:
         return f", as {unclosed}"
     if re.fullmatch(r"-\w+", got) and "NUMBER" in expected and "TIME" not in expected:
         return ", as commands take no options"
-    begins = {*VERBS, "then", "at", "after", "every", "when", "on", "before", "expect"}
-    return ", as a line has only one command" if got in begins and "$END" in expected else ""
+    return ", as a line has only one command" if got in BEGINNINGS and "$END" in expected else ""
 
 
 def _words(expected: set[str], protocol: type[Protocol] | None, names: NodeNames | None) -> list[str]:

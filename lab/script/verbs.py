@@ -1,10 +1,10 @@
 """The commands of the language, and those that protocols declare, for help, completion and errors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from lab.kernel import ProtocolCommand
+from lab.kernel import Protocol, ProtocolCommand
 from lab.protocols import PROTOCOLS, TASKS
 
 
@@ -92,7 +92,7 @@ def terminal_of(word: str) -> str:
     return f"_{word.upper().replace('-', '_')}"
 
 
-# the commands of the built-in protocols, which need no *tell* before them
+# the commands of protocols, which need no *tell* before them
 
 _DEFAULT_TARGETS = {
     "leaders": " Without NODES: every coordinator, or every node that is up if the protocol elects nobody.",
@@ -111,11 +111,19 @@ def bare_commands() -> dict[str, Verb]:
     }
 
 
-def names_of_bare_commands() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of the commands that take at most nodes, and of those that take other arguments."""
-    declared = list(_declared())
-    with_words = frozenset(name for name, own in declared if own.words)
-    return frozenset(name for name, _ in declared) - with_words, with_words
+def names_of_bare_commands(own: Iterable[type[Protocol]]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of the commands that take at most nodes, and of those that take other arguments.
+
+    Those of the user's ``own`` protocols are among them, but for names that begin another line.
+    """
+    declared = dict(each for protocol in own for each in protocol.commands.items() if each[0] not in BEGINNINGS)
+    declared |= dict(_declared())
+    with_words = frozenset(name for name, command in declared.items() if command.words)
+    return frozenset(declared) - with_words, with_words
+
+
+BEGINNINGS = {*VERBS, "then", "at", "after", "every", "when", "on", "before", "expect"}
+"""The words with which a line begins in every run."""
 
 
 def _declared() -> Iterator[tuple[str, ProtocolCommand]]:

@@ -64,7 +64,7 @@ def vocabulary(protocol: type[Protocol] | None = None) -> Vocabulary:
     """Return the words of all protocols that are known here, and of this one. Raises CommandError."""
     own = (*OWN_PROTOCOLS.values(), *([] if protocol is None else [protocol]))
     words = dict.fromkeys((field.name, word) for each in own for field in each.fields for word in _words_of(field))
-    return _vocabulary_of(_known_extensions(protocol), names_of_bare_commands(), tuple(words))
+    return _vocabulary_of(_known_extensions(protocol), names_of_bare_commands(own), tuple(words))
 
 
 def _words_of(field: StateField) -> list[str]:

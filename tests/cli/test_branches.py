@@ -38,7 +38,7 @@ def test_a_branch_is_reported_like_a_run(lab: Lab, parent: Path) -> None:
     assert last is not None
     assert getattr(last, "at_us", 0) == origin.at_us + 2_000_000
     assert [lines.raw(n) for n in range(1, 121)] == list(eventful_lines()[1:121])
-    assert lab("verify", "out.jsonl").out.startswith("out.jsonl: holds; ")
+    assert lab("verify", "out.jsonl").out.startswith("out.jsonl: as recorded; ")
 
 
 def test_a_place_can_be_a_time(lab: Lab, parent: Path) -> None:

@@ -63,7 +63,7 @@ def test_interrupted_while_it_starts(lab: Lab, number: signal.Signals, after: st
     assert lab.left() == []
     if file.exists() and file.stat().st_size:  # it is empty if its host ended before the first record
         verified = lab("verify", "a.jsonl")
-        assert "a.jsonl: holds; " in verified.out
+        assert "a.jsonl: as recorded; " in verified.out
         assert verified.status == int("nothing was judged" in verified.err)
 
 

@@ -178,7 +178,7 @@ def test_the_flaw_is_found_as_the_page_shows(lab: Lab, mine: Path) -> None:
     mine.write_text("\n\n".join(CODE), "utf-8")
     done = lab(*_call("verify"))
     assert (done.status, done.err) == (1, "")
-    assert ": holds; " in done.out
+    assert ": as recorded; " in done.out
     assert "A1.1 fails" in done.out
     assert "the source of my-election differs from the recorded one" in done.out
 

@@ -89,7 +89,7 @@ def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path) -> No
     with_it = ("--protocol", "there/mine.py")
     done = lab("verify", recording, *with_it)
     assert done.status == 0
-    assert re.search(r"\.jsonl: holds; \d+ steps re-executed$", done.out, re.MULTILINE)
+    assert re.search(r"\.jsonl: as recorded; \d+ steps re-executed$", done.out, re.MULTILINE)
     mine.write_text(MINE.replace("self.note(", "self.note('now ' + "))
     done = lab("verify", recording, *with_it)
     assert done.status == 1

@@ -113,7 +113,7 @@ def test_the_lens_of_the_page(lab: Lab) -> None:
 def test_a_run_of_programs_is_a_recording_like_any_other(lab: Lab, run: Path) -> None:
     """It is verified, shown, exported as table and picture; an edited line is found."""
     verified = lab("verify", str(run))
-    assert "run.jsonl: holds; " in verified.out
+    assert "run.jsonl: as recorded; " in verified.out
     shown = lab("show", str(run), "--only", "stderr")
     assert re.search(r"stderr: n1 is process \d+", shown.out)
     assert "AreYouThere" in lab("show", str(run)).out

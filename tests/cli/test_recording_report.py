@@ -51,7 +51,7 @@ def test_parameters_and_remark_are_printed(lab: Lab) -> None:
     assert head == "# invitation, without=accept_longer, simulated, nodes 1-3, T 200 ms, seed 1"
     assert second == f"# {remark}"
     head, second, *_ = lab("verify", "hole.jsonl").out.splitlines()
-    assert re.match(r"hole\.jsonl: holds; \d+ steps re-executed; without=accept_longer", head)
+    assert re.match(r"hole\.jsonl: as recorded; \d+ steps re-executed; without=accept_longer", head)
     assert second == f"  {remark}"
 
 
@@ -61,7 +61,7 @@ def test_verify_a_whole_recording(lab: Lab) -> None:
     done = lab("verify", "whole.jsonl")
     assert (done.status, done.err) == (0, "")
     first, *verdicts = done.out.splitlines()
-    assert re.fullmatch(r"whole\.jsonl: holds; \d+ steps re-executed", first)
+    assert re.fullmatch(r"whole\.jsonl: as recorded; \d+ steps re-executed", first)
     assert [re.match(r"  (excused: )?(A[\d.]+) ", line)[2] for line in verdicts[:3]] == [  # type: ignore[index]
         "A1.1",
         "A1.2",
@@ -76,7 +76,7 @@ def test_verify_an_edited_recording(lab: Lab, edited: int) -> None:
     first, *_ = done.out.splitlines()
     assert first.startswith(f"edited.jsonl:{edited}: step of node ")
     assert re.search(r'differs in changed: recorded \{"status":"Election".*re-executed \{"status":"Normal"', first)
-    assert "\nedited.jsonl: DOES NOT HOLD (" in done.out
+    assert "\nedited.jsonl: NOT AS RECORDED (" in done.out
 
 
 @pytest.mark.usefixtures("whole")
@@ -102,11 +102,11 @@ def test_verify_several(lab: Lab) -> None:
     """All are verified; the status is that of the worst."""
     done = lab("verify", "edited.jsonl", "whole.jsonl")
     assert done.status == 1
-    assert "\nwhole.jsonl: holds; " in done.out
+    assert "\nwhole.jsonl: as recorded; " in done.out
     done = lab("verify", "missing.jsonl", "edited.jsonl", "whole.jsonl")
     assert done.status == 2
     assert done.line() == "missing.jsonl cannot be opened: No such file or directory"
-    assert "\nwhole.jsonl: holds; " in done.out
+    assert "\nwhole.jsonl: as recorded; " in done.out
 
 
 @pytest.mark.usefixtures("whole")

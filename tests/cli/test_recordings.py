@@ -20,7 +20,7 @@ def test_a_recording_is_overwritten(lab: Lab) -> None:
     file.write_bytes(SHIPPED.read_bytes())
     assert _run(lab, "--record", "run.jsonl").status == 0
     assert file.read_bytes() != SHIPPED.read_bytes()
-    assert lab("verify", "run.jsonl").out.startswith("run.jsonl: holds")
+    assert lab("verify", "run.jsonl").out.startswith("run.jsonl: as recorded")
     assert not lab.recordings.exists()
 
 
@@ -35,7 +35,7 @@ def test_a_recording_in_use_is_not_overwritten(lab: Lab, world: tuple[str, ...])
         output = "--out run.jsonl is in use by another run; name another file"
         assert lab.within("explore", "bully", "--out", "run.jsonl").refused() == output
         assert lab.within("check", "bully", "--runs", "1", "--out", "run.jsonl").refused() == output
-    assert lab("verify", "run.jsonl").out.startswith("run.jsonl: holds")
+    assert lab("verify", "run.jsonl").out.startswith("run.jsonl: as recorded")
 
 
 @pytest.mark.live

@@ -87,7 +87,7 @@ def test_a_failure(lab: Lab) -> None:
     done = lab("verify", "--protocol", "mine.py:Selfish", "a.jsonl")
     assert done.status == 1
     first, second, third, *account = done.out.splitlines()
-    assert first.startswith("a.jsonl: holds; 2 steps re-executed")
+    assert first.startswith("a.jsonl: as recorded; 2 steps re-executed")
     assert second == f"  {result}"
     assert third == "  events that led to A1.1 (line, seconds, event):"
     assert [line.split(maxsplit=2)[2] for line in account] == [
@@ -114,6 +114,6 @@ def test_the_rest_is_judged_after_too_many_differences(lab: Lab) -> None:
     (lab.folder / "edited.jsonl").write_bytes(data.replace(b'"until_us":', b'"until_us":1'))
     whole, edited = lab("verify", "paused.jsonl"), lab("verify", "edited.jsonl")
     assert edited.status == 1
-    assert "DOES NOT HOLD (20 differences)" in edited.out
+    assert "NOT AS RECORDED (20 differences)" in edited.out
     assert "A1.2 under broken assumption 9 (pause of 3)" in edited.out
     assert whole.out.splitlines()[-1] == edited.out.splitlines()[-1]

@@ -246,16 +246,6 @@ def explore_set_up(
     """
     explorer = explorer_of(campaign, protocol, set_up)
     tally = explorer.run(campaign.states, campaign.depth, lambda: progress(explorer.tally))
-    assertions = tuple(
-        ExploredAssertion(
-            assertion,
-            count,
-            explorer.count_moves_to(assertion) if count else None,
-            explorer.broken.get(assertion, ()),
-            describe_verdict(explorer, assertion),
-        )
-        for assertion, count in tally.violated.items()
-    )
     found = tuple(
         ExploredFinding(
             assertion,
@@ -274,8 +264,22 @@ def explore_set_up(
         tally.stopped_by,
         tally.frontier,
         tuple(explorer.not_distinguished),
-        assertions,
+        explored_assertions(explorer),
         found,
+    )
+
+
+def explored_assertions(explorer: Explorer) -> tuple[ExploredAssertion, ...]:
+    """Return the verdicts on all assertions after a search."""
+    return tuple(
+        ExploredAssertion(
+            assertion,
+            count,
+            explorer.count_moves_to(assertion) if count else None,
+            explorer.broken.get(assertion, ()),
+            describe_verdict(explorer, assertion),
+        )
+        for assertion, count in explorer.tally.violated.items()
     )
 
 

@@ -6,10 +6,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.properties.assertions import A4, ENDS
+from lab.properties.declarations import Bounded
 from lab.properties.history_verdict import judge_history
 from lab.properties.judge import Judge
+from lab.properties.registry import assertions_of
 from lab.protocols import Algorithm
 from lab.recording.reader import open_recording
+from lab.recording.records import Header
 from lab.recording.writer import Writer
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.path_execution import PathExecution
@@ -90,9 +93,18 @@ def record_path(path: ExploredPath, assertion: str, protocol: type[Algorithm], w
     for move in path.moves:
         execution.perform(move)
     if path.waits:
-        _wait_for_agreement(path, execution, writer.header.protocol.settles_within_us)
+        _wait_for_agreement(path, execution, _bound_us(assertion, writer.header))
     execution.end(f"{assertion} does not hold")
     writer.close()
+
+
+def _bound_us(assertion: str, header: Header) -> int:
+    """Return how long it takes until a recording shows that a liveness property does not hold."""
+    info = header.protocol
+    declared = next((each for each in assertions_of(info) if each.id == assertion), None)
+    if not isinstance(declared, Bounded):
+        return info.settles_within_us
+    return declared.within_us(header.timing, info.parameters, info.settles_within_us)
 
 
 def _wait_for_agreement(path: ExploredPath, execution: PathExecution, within_us: int) -> None:

@@ -29,6 +29,8 @@ def _without_violation(explorer: Explorer, assertion: str) -> str:
     if lives and assertion != ENDS.id and not tally.stopped_by and not explorer.was_met(assertion):
         return f"{NOT_JUDGED}: no running node is left to agree"
     if lives and (tally.stopped_by or not explorer.judges_liveness):
+        if not explorer.was_met(assertion):
+            return f"{NOT_JUDGED}: it holds in none of these states yet"
         agreed = dict.fromkeys((A2.id, A4.id), "all agree")
         so = {
             **agreed,

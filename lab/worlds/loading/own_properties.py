@@ -53,6 +53,14 @@ def combine(own: Iterable[Declared], more: Iterable[Declared]) -> tuple[Declared
     return tuple({each.id: each for each in (*own, *more)}.values())
 
 
+def require_other_names(own: Iterable[Declared], more: Iterable[Declared]) -> None:
+    """Raise TargetError if a second file declares what the protocol's own file does: one would be judged alone."""
+    places = {each.id: each.place for each in own}
+    for each in more:
+        if (place := places.get(each.id, each.place)) != each.place:
+            raise TargetError(f"{each.place}: {each.id} is declared in {place}, too: choose another name")
+
+
 def check_assumptions(declared: Iterable[Declared], promises: Mapping[str, tuple[int | str, ...]]) -> None:
     """Raise TargetError if a property, or a promise of the protocol, relies on an unknown assumption."""
     each_of = list(declared)

@@ -54,7 +54,14 @@ from lab.protocols import (
 from lab.recording.records import Header, ProtocolInfo
 from lab.text import did_you_mean
 from lab.worlds.loading.determinism import hidden_inputs
-from lab.worlds.loading.own_properties import check_assumptions, combine, declared_in, load_properties, python_file
+from lab.worlds.loading.own_properties import (
+    check_assumptions,
+    combine,
+    declared_in,
+    load_properties,
+    python_file,
+    require_other_names,
+)
 from lab.worlds.loading.sandbox import Origin
 from lab.worlds.loading.sandboxed_protocol import represent
 from lab.worlds.loading.user_module import TargetError, load_module
@@ -86,6 +93,7 @@ def load_protocol(target: str) -> type[Algorithm]:
     if not own and not properties:
         return found
     more = load_properties(properties) if properties else ()
+    require_other_names(own, more)
     declared = combine(own, more)
     check_assumptions(declared, found.relies_on)
     register(found.name, declared)
