@@ -153,6 +153,7 @@ def explore(
     role: Mapping[str, Protocol] = MappingProxyType({}),
     workload: str | None = None,
     clients: Sequence[str] = (),
+    properties: str | Path | None = None,
 ) -> Exploration:
     """Model-check a protocol: explore all executions of a small cluster with at most so many faults.
 
@@ -162,13 +163,13 @@ def explore(
     the protocol. The search stops after so many ``states``, or at that ``depth``. ``role`` gives nodes of the
     cluster another protocol (``{"3": "ring"}``), which breaks assumption 1. Each of the ``clients`` calls the
     operations of a ``workload`` that it is given (``"write 0 1; read 0"``), each at any moment, and their history
-    is judged. ``lab explore --help`` says more.
+    is judged. ``properties`` is a file with properties of your own. ``lab explore --help`` says more.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings or a protocol that cannot be explored,
     CommandError for a wrong command, KeyboardInterrupt at Ctrl-C.
     """
     _check_limits(nodes, timeouts, kills=kills, restarts=restarts, cuts=cuts, pauses=pauses, suspicions=suspicions)
-    cluster = ClusterArguments(protocol, nodes, parameters=parameters, role=role)
+    cluster = ClusterArguments(protocol, nodes, parameters=parameters, role=role, properties=properties)
     require_executable(cluster.members, cluster.settings.written)
     if isinstance(clients, str) or not all(isinstance(each, str) for each in clients):
         raise UserError(f"clients={clients!r}: expected the operations of each client: ['write 0 1; read 0', …]")

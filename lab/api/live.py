@@ -142,9 +142,9 @@ def live(
     *,
     seed: int | None = None,
     script: str | Sequence[str] = (),
-    t: str = "200ms",
-    latency: str | None = None,
-    jitter: str | None = None,
+    t: Time = "200ms",
+    latency: Time | None = None,
+    jitter: Time | None = None,
     parameters: dict[str, Any] | None = None,
     record: str | Path | None = None,
     workload: str | None = None,
@@ -152,6 +152,7 @@ def live(
     rate: int = 5,
     services: Sequence[str] = (),
     role: Mapping[str, Protocol] = MappingProxyType({}),
+    properties: str | Path | None = None,
 ) -> LiveCluster:
     """Start a cluster of real processes, which takes commands; use it in a ``with`` block.
 
@@ -162,7 +163,7 @@ def live(
     Raises TargetError for an unknown protocol, UserError for wrong settings, CommandError for a wrong script,
     HostFailedError if the host does not start.
     """
-    arguments = ClusterArguments(protocol, nodes, t, parameters, latency, jitter, role)
+    arguments = ClusterArguments(protocol, nodes, t, parameters, latency, jitter, role, properties)
     if not 1 <= len(arguments.ids) <= _MOST_NODES:
         raise UserError(f"nodes={nodes!r}: a live run allows 1 to {_MOST_NODES} nodes; simulate allows more")
     roles = arguments.roles(Wanted(workload, clients, rate, tuple(services)), None)

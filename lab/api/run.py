@@ -38,13 +38,14 @@ from lab.recording.timeline import Timeline
 from lab.script.parse import parse
 from lab.script.scope import CommandError, Scope, scope_of
 from lab.table_files import ColumnType, Table, arrow_table
+from lab.text import UserError
 from lab.units import parse_us
 from lab.worlds.campaign.schedule import draw, fault_kinds, plan_of
 from lab.worlds.loading.config import RunConfig, branch_config
 from lab.worlds.loading.members import members_in, protocols_of
 from lab.worlds.loading.roles import Wanted, roles_of
 from lab.worlds.loading.settings import Settings, parameters_of, usual_link
-from lab.worlds.loading.targets import absolute_target, load_protocol, recorded_protocols
+from lab.worlds.loading.targets import absolute_target, load_protocol, recorded_protocols, target_with
 from lab.worlds.simulated.execution import run_to_end
 
 if TYPE_CHECKING:
@@ -221,8 +222,12 @@ class Run:
     ) -> "Run":
         """Return a simulated run that goes on from a time of this one, differently, for so long.
 
-        Raises NotRunnableError if nothing can go on from there, CommandError if a line of the script is wrong.
+        Raises NotRunnableError if nothing can go on from there, UserError if the run is over by then, CommandError
+        if a line of the script is wrong.
         """
+        ends_us = self._timeline.at(len(self._store)).at_us
+        if not 0 <= us_of(at) <= ends_us:
+            raise UserError(f"at={at!r}: the run ends at {ends_us / 1e6:.3f} s")
         record = self._timeline.record_at(us_of(at))
         header, target = self.header, self._target
         end_us = us_of(at) + us_of(for_)
@@ -282,15 +287,16 @@ def simulate(
     script: str | Sequence[str] = (),
     faults: str = "",
     for_: Time = "10s",
-    t: str = "200ms",
-    latency: str | None = None,
-    jitter: str | None = None,
+    t: Time = "200ms",
+    latency: Time | None = None,
+    jitter: Time | None = None,
     parameters: dict[str, Any] | None = None,
     workload: str | None = None,
     clients: int | None = None,
     rate: int = 5,
     services: Sequence[str] = (),
     role: Mapping[str, Protocol] = MappingProxyType({}),
+    properties: str | Path | None = None,
 ) -> Run:
     """Simulate a run in virtual time: the same arguments give the same bytes.
 
@@ -300,10 +306,12 @@ def simulate(
     by default Tm/4 and Tm/8. ``parameters`` are those of the protocol, as ``--set`` of ``lab run`` has them.
     ``clients`` call the operations of a ``workload``, each ``rate`` times a second; ``services`` run outside the
     cluster. ``role`` gives nodes of the cluster another protocol (``{"4,5": "ring"}``), which breaks assumption 1.
+    ``properties`` is a file with properties of your own, by which the run is judged, too.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, CommandError for a wrong script.
     """
-    cluster = ClusterArguments(protocol, nodes, t, parameters, latency, jitter, role)
+    require_number("seed", seed, 0)
+    cluster = ClusterArguments(protocol, nodes, t, parameters, latency, jitter, role, properties)
     found, timing, ids, values = cluster.protocol, cluster.timing, cluster.ids, cluster.parameters
     settings, end_us = cluster.settings, us_of(for_)
     roles = cluster.roles(Wanted(workload, clients, rate, tuple(services)), end_us)
@@ -358,16 +366,24 @@ class ClusterArguments:
         self,
         protocol: Protocol,
         nodes: int | Sequence[int],
-        t: str = "200ms",
+        t: Time = "200ms",
         parameters: dict[str, Any] | None = None,
-        latency: str | None = None,
-        jitter: str | None = None,
+        latency: Time | None = None,
+        jitter: Time | None = None,
         role: Mapping[str, Protocol] = MappingProxyType({}),
+        properties: str | Path | None = None,
     ) -> None:
         given = [f"{name}={value}" for name, value in (parameters or {}).items()]
+        if isinstance(nodes, int):
+            require_number("nodes", nodes, 1)
         ids_text = str(nodes) if isinstance(nodes, int) else ",".join(map(str, nodes))
         self.settings = Arguments(
-            protocol=target_of(protocol), nodes=ids_text, t=t, set_=given, latency=latency, jitter=jitter
+            protocol=target_of(protocol, properties),
+            nodes=ids_text,
+            t=text_of(t),
+            set_=given,
+            latency=None if latency is None else text_of(latency),
+            jitter=None if jitter is None else text_of(jitter),
         )
         self.protocol = load_protocol(self.settings.target)
         self.timing = self.settings.timing()
@@ -392,13 +408,21 @@ class ClusterArguments:
         return roles_of(wanted, self.protocol, self.ids, self.timing, end_us, self.settings.written)
 
 
-def target_of(protocol: Protocol) -> str:
-    """Return the target that names a protocol, with the path of its file."""
+def target_of(protocol: Protocol, properties: str | Path | None = None) -> str:
+    """Return the target that names a protocol, and perhaps properties, with the paths of their files."""
+    if properties is not None:
+        return absolute_target(target_with(target_of(protocol), str(properties)))
     if isinstance(protocol, str):
         return absolute_target(protocol)
     if protocol.__module__.startswith("lab."):
         return protocol.name
     return f"{inspect.getsourcefile(protocol)}:{protocol.__name__}"
+
+
+def require_number(name: str, value: object, least: int) -> None:
+    """Raise UserError unless an argument is a whole number, and no less."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise UserError(f"{name}={value!r}: expected a whole number from {least}")
 
 
 def _simulated(config_in: Callable[[Path], RunConfig], end_us: int, target: str | None) -> Run:
@@ -435,7 +459,13 @@ def html_of(text: str, run: Run | None) -> str:
 
 
 def us_of(time: Time) -> int:
+    """Return a time in microseconds. Raises ValueError for a text that is no duration."""
     return time if isinstance(time, int) else parse_us(time)
+
+
+def text_of(time: Time) -> str:
+    """Return a time as the settings of a run have it."""
+    return f"{time}us" if isinstance(time, int) else time
 
 
 def lines_of(script: str | Sequence[str], scope: Scope) -> tuple[str, ...]:

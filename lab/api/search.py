@@ -11,8 +11,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lab.api.run import Arguments, Protocol, Run, html_of, target_of
+from lab.api.run import Arguments, Protocol, Run, Time, html_of, require_number, target_of, text_of
 from lab.protocols import Algorithm
+from lab.text import UserError
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, run_campaign
 from lab.worlds.campaign.finding import Finding, shrink_finding, write_finding
 from lab.worlds.campaign.rerun import format_rerun
@@ -117,7 +118,7 @@ def check(
     nodes: int | tuple[int, int] = (3, 7),
     faults: str = ",".join(STRONGEST),
     seed: int = 1,
-    t: str = "200ms",
+    t: Time = "200ms",
     parameters: dict[str, Any] | None = None,
     find: str = "",
     strict: bool = False,
@@ -126,6 +127,7 @@ def check(
     clients: int | None = None,
     rate: int = 5,
     services: Sequence[str] = (),
+    properties: str | Path | None = None,
 ) -> Checked:
     """Test a protocol with random faults, in many simulated runs, until one fails.
 
@@ -133,16 +135,21 @@ def check(
     ``find`` the only assertion that counts, if given; with ``strict``, violations count that are excused by broken
     assumptions. With a ``workload``, every run has ``clients`` (by default one for each node), which call ``rate``
     operations a second each; their history is one more assertion, named after the workload. ``services`` run
-    outside the cluster. The result depends on the arguments alone, not on the number of ``workers``, which are
-    processes.
+    outside the cluster. ``properties`` is a file with properties of your own. The result depends on the arguments
+    alone, not on the number of ``workers``, which are processes.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, RunawayError if messages multiply
     while all assumptions are intact.
     """
     given = [f"{name}={value}" for name, value in (parameters or {}).items()]
-    arguments = Arguments(protocol=target_of(protocol), t=t, set_=given)
-    found, timing = load_protocol(arguments.target), arguments.timing()
     least, most = (nodes, nodes) if isinstance(nodes, int) else nodes
+    if not 1 <= least <= most:
+        raise UserError(f"nodes={nodes!r}: expected a number from 1, or a range such as (3, 7)")
+    require_number("runs", runs, 1)
+    require_number("seed", seed, 0)
+    require_number("workers", workers, 1)
+    arguments = Arguments(protocol=target_of(protocol, properties), t=text_of(t), set_=given)
+    found, timing = load_protocol(arguments.target), arguments.timing()
     ids = tuple(range(1, most + 1))
     roles = roles_of(Wanted(workload, clients, rate, tuple(services)), found, ids, timing, None, arguments.written)
     base = simulation_header(found, ids, timing, parameters_of(found, given, arguments.written))

@@ -211,7 +211,7 @@ def format_no_findings(
         return f"{so_far}no violation of {find} was found"
     excused = sum(totals.violations.values())
     not_judged = unjudged(promises, totals)
-    judged = [name for name in promises if name not in not_judged]
+    judged = [name for name in promises if name not in (*not_judged, *totals.errors)]
     text = f"{so_far}no failure"
     held = []
     if states := [name for name in judged if not describe_workload(name)]:

@@ -27,7 +27,8 @@ from lab.cli.junit import JUnitSuite, write_junit
 from lab.cli.options import exit_if_workers_fail, whole_number, worker_count, writable, writable_recording
 from lab.cli.progress import Progress
 from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, print_wrapped
-from lab.output import print_remark
+from lab.output import print_error, print_remark
+from lab.properties.verdicts import ERROR_IN_CODE
 from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome
 from lab.worlds.campaign.campaign_recording import CampaignWriter
@@ -90,11 +91,14 @@ class CheckSession(ABC, Generic[Run, Kept]):
             )
         write_junit(self._junit, [self._junit_suite(kept, time.monotonic() - began_s)])
         self._report(kept)
+        for name, error in self.totals.errors.items():
+            print_error(f"{name} is not judged: {ERROR_IN_CODE}: {error}")
         if writer is not None:
             print_remark(describe_file(writer, self._again))
         if self.interrupted:
             return EXIT_INTERRUPTED
-        return EXIT_NOT_AS_EXPECTED if self.found or unjudged(self.campaign.promises, self.totals) else 0
+        is_unjudged = self.totals.errors or unjudged(self.campaign.promises, self.totals)
+        return EXIT_NOT_AS_EXPECTED if self.found or is_unjudged else 0
 
     # what the kinds of campaigns differ in
 

@@ -1,7 +1,7 @@
 """The exploration of several set-ups, one after the other, and its report: a row for each."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +125,11 @@ def explore_all(
     return EXIT_NOT_AS_EXPECTED if smallest is not None or unjudged else 0
 
 
-def is_unjudged(explored: Iterable[ExploredAssertion], promises: Sequence[str], workload: str) -> bool:
-    """Return whether no promise was judged in any exploration, or not the history of the clients."""
+def is_unjudged(explored: Sequence[ExploredAssertion], promises: Sequence[str], workload: str) -> bool:
+    """Return whether no promise was judged, or not the history of the clients; or one is in error."""
     judged = {each.assertion for each in explored if each.is_judged}
+    if any(each.is_in_error for each in explored):
+        return True
     return (bool(promises) and judged.isdisjoint(promises)) or (bool(workload) and workload not in judged)
 
 

@@ -13,7 +13,7 @@ from lab.analysis.inspection import failed_steps, failure_lines
 from lab.output import print_error
 from lab.properties.assertions import ASSUMPTIONS
 from lab.properties.judge import Judge
-from lab.properties.verdicts import Verdict
+from lab.properties.verdicts import ERROR_IN_CODE, Verdict
 from lab.properties.witness import ExplanationLine, explain_violation
 from lab.recording.log_lines import LogLine
 from lab.recording.reader import FileRecords, NotARecordingError, RecordStore, open_recording
@@ -163,6 +163,11 @@ def is_unjudged(judge: Judge) -> bool:
     """Return whether the protocol promises something, and nothing of that was judged."""
     words = {verdict.word for verdict in judge.verdicts()}
     return words == {"not judged"}
+
+
+def errors_in(judge: Judge) -> list[str]:
+    """Return a line for each assertion whose own code has raised an error: nothing is known of it."""
+    return [sanitize(f"{name} is not judged: {ERROR_IN_CODE}: {error}") for name, error in judge.errors.items()]
 
 
 def format_verdicts(judge: Judge, store: RecordStore, has_clients: bool = False) -> list[str]:

@@ -27,6 +27,7 @@ from lab.cli.progress import Progress
 from lab.cli.recording_report import (
     RecordingSummary,
     VerdictSummary,
+    errors_in,
     format_explanation,
     format_verdicts,
     is_truncated,
@@ -241,6 +242,8 @@ def _verify(
             if not quiet:
                 _print_report(path, store.header, report)
                 _print_verdicts(judge, store, workload)
+            for line in (in_error := errors_in(judge)):
+                print_error(f"{path}: {line}")
             if unjudged:
                 print_error(f"{path}: nothing was judged, so nothing holds")
         explained = tuple(_explain(verdict, store, strict) for verdict in judge.verdicts())
@@ -248,6 +251,7 @@ def _verify(
             summarize_recording(path, store),
             report.holds
             and not unjudged
+            and not in_error
             and not any(each.failed for each in explained)
             and (workload is None or workload.holds),
             report.steps,

@@ -16,7 +16,13 @@ from lab.analysis.inspection import failure_lines
 from lab.cli.documents import Document, print_json
 from lab.cli.history_report import WorkloadSummary, judge_clients
 from lab.cli.progress import Progress
-from lab.cli.recording_report import VerdictSummary, format_verdicts, is_unjudged, summarize_verdicts
+from lab.cli.recording_report import (
+    VerdictSummary,
+    errors_in,
+    format_verdicts,
+    is_unjudged,
+    summarize_verdicts,
+)
 from lab.cli.scenario_check import format_report
 from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, fail
 from lab.kernel import CommandInput, Step
@@ -197,8 +203,7 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
         return EXIT_INTERRUPTED if interrupted else 0 if report.passed else EXIT_NOT_AS_EXPECTED
     if interrupted and not judge.has_run:
         return EXIT_INTERRUPTED
-    if config.script:
-        problems += _script_problems(config, store)
+    problems += _script_problems(config, store) if config.script else errors_in(judge)
     for line in problems:
         print_error(line)
     if interrupted:

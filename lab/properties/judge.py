@@ -47,7 +47,7 @@ from lab.properties.declarations import (
 from lab.properties.history_verdict import HistoryVerdict
 from lab.properties.registry import RunProperties
 from lab.properties.states import GlobalState, LocalState, plain_entries
-from lab.properties.verdicts import Broken, Evidence, Verdict, Violation, WitnessState, verdict_of
+from lab.properties.verdicts import ERROR_IN_CODE, Broken, Evidence, Verdict, Violation, WitnessState, verdict_of
 from lab.recording.records import PROCESS_AFTER, Fault, Header, Injected, Process, Record, Routed, Stall
 from lab.units import format_us
 
@@ -193,7 +193,7 @@ class Judge:
         checker = self._checkers.by_name.get(name)
         if checker is None:
             return Evidence("its code is not loaded: name its file with --protocol or --properties")
-        found = Evidence(f"an error in its code: {checker.error}") if checker.error else checker.evidence
+        found = Evidence(f"{ERROR_IN_CODE}: {checker.error}") if checker.error else checker.evidence
         if name in self.owing and self.stall is not None and not checker.error:
             why = self.stall.text
             found = replace(found, text=why if found.since is None else f"{found.text}; {why}")

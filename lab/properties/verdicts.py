@@ -82,6 +82,10 @@ class Violation(Struct, frozen=True):
         return f"excused: {self.assertion} under broken {noun} {numbers} ({why}): {self.text}"
 
 
+ERROR_IN_CODE = "an error in its code"
+"""Why an assertion is not judged any more, followed by what its function has raised or returned."""
+
+
 class Evidence(Struct, frozen=True):
     """The grounds of a verdict, in words: ``14 states of 5 nodes``; or why nothing was judged.
 

@@ -19,7 +19,7 @@ from lab.histories.results import CheckResult
 from lab.kernel import Step
 from lab.properties.assertions import RAISES
 from lab.properties.judge import Judge
-from lab.properties.verdicts import Violation
+from lab.properties.verdicts import ERROR_IN_CODE, Violation
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import RecordStore
 from lab.recording.records import End, Fault, Header, Record
@@ -226,7 +226,7 @@ class ScriptChecker:
         return f"its trigger never fired: {trigger}; {since}"
 
     def _verdicts(self) -> list[ScenarioFinding]:
-        """Return unmet expectations of violations, and the violations that no line expects."""
+        """Return unmet expectations of violations, those that no line expects, and errors in assertions."""
         found: list[ScenarioFinding] = []
         expected_violations: list[Violation] = []
         for line in self._lines.values():
@@ -245,7 +245,11 @@ class ScriptChecker:
         for violation in self.judge.violations:
             if violation.is_failure and violation not in expected_violations:
                 unexpected.setdefault(violation.assertion, violation)
-        return found + [self._unexpected(violation) for violation in unexpected.values()]
+        in_error = (
+            ScenarioFinding(0, f"{name} holds", f"not judged: {ERROR_IN_CODE}: {error}")
+            for name, error in self.judge.errors.items()
+        )
+        return [*found, *map(self._unexpected, unexpected.values()), *in_error]
 
     def _workload(self) -> list[ScenarioFinding]:
         """Return a finding if the history of the clients is not as expected: by default, right."""

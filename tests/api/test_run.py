@@ -5,6 +5,7 @@ import gc
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from tests.tui.recorded import SHIPPED
 ROOT = Path(__file__).parents[2]
 OWN = ROOT / "lab" / "guide" / "build" / "raft.py"
 SERVERS = ROOT / "tests" / "roles" / "servers.py"
+BALLOT = ROOT / "tests" / "properties" / "own"
 
 
 @pytest.fixture(scope="module")
@@ -263,6 +265,41 @@ def test_clients_and_the_verdict_on_their_history() -> None:
     alone = lab.simulate(f"{SERVERS}:AtTheLowest", nodes=3, workload="lin-kv", for_="10s", script="at 2s cut 5->2")
     assert alone.workload is not None
     assert (alone.workload.word, alone.holds) == ("holds", True)
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda: lab.simulate("bully", nodes=0), "nodes=0: expected a whole number from 1"),
+        (lambda: lab.simulate("bully", seed=-1), "seed=-1: expected a whole number from 0"),
+        (lambda: lab.check("bully", nodes=0), "nodes=0: expected a number from 1, or a range"),
+        (lambda: lab.check("bully", nodes=(5, 3)), "nodes=(5, 3): expected a number from 1, or a range"),
+        (lambda: lab.check("bully", runs=-5), "runs=-5: expected a whole number from 1"),
+        (lambda: lab.simulate("bully", for_="1s").branch("3s"), "at='3s': the run ends at 1.000 s"),
+    ],
+)
+def test_numbers_that_cannot_be(call: Callable[[], object], why: str) -> None:
+    with pytest.raises(UserError, match=re.escape(why)):
+        call()
+
+
+def test_times_are_texts_or_microseconds() -> None:
+    as_texts = lab.simulate("bully", nodes=3, t="100ms", latency="5ms", jitter="1ms", for_="2s")
+    as_numbers = lab.simulate("bully", nodes=3, t=100_000, latency=5_000, jitter=1_000, for_=2_000_000)
+    assert list(as_texts.records) == list(as_numbers.records)
+
+
+def test_properties_in_a_file_of_ones_own() -> None:
+    """For a run, which can be branched, for a campaign and for an exploration."""
+    ballot, properties = str(BALLOT / "ballot.py"), BALLOT / "ballot_properties.py"
+    run = lab.simulate(ballot, 2, for_="3s", properties=properties)
+    assert {"one_chair", "rounds_stay_small"} <= {*run.failures}
+    assert "one_chair" in run.branch("300ms", for_="2s").failures
+    found = lab.check(ballot, runs=40, nodes=2, faults="kill", find="one_chair", properties=properties)
+    assert found.finding is not None
+    assert found.finding.violation.assertion == "one_chair"
+    explored = lab.explore(ballot, 2, timeouts="prompt", properties=properties)
+    assert "one_chair" in explored.failures
 
 
 def test_a_run_without_clients_has_no_workload() -> None:

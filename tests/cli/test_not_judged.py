@@ -95,3 +95,70 @@ def test_junit_has_its_own_word(lab: Lab) -> None:
     assert something.find("skipped") is None
     texts = [each.get("value", "") for each in something.iter("property")]
     assert any(text.startswith("A2 is not judged: ") for text in texts)
+
+
+OWED = '''"""A node that does nothing; and properties of it."""
+
+from lab.properties import GlobalState, Outcome, eventually, invariant
+from lab.protocols import Algorithm
+
+
+class Idle(Algorithm):
+    """Does nothing."""
+
+    name = "idle"
+    level: int = 0
+
+
+@invariant
+def low(state: GlobalState) -> Outcome:
+    """No level is high."""
+    return all(node.level < 3 for node in state)
+
+
+@eventually(within="60T")
+def somebody_rises(state: GlobalState) -> Outcome:
+    """Some level is above zero."""
+    return any(node.level for node in state)
+'''
+
+
+def test_a_recording_lasts_as_long_as_its_property_has_time(lab: Lab) -> None:
+    """Its own bound, and not that of the protocol: so the recording of an exploration shows what was found."""
+    (lab.folder / "idle.py").write_text(OWED)
+    done = lab(
+        "explore", "idle.py", "--nodes", "2", "--kills", "0", "--timeouts", "prompt", "--out", "found.jsonl"
+    )
+    assert done.status == 1
+    assert "do not trust" not in done.err
+    assert "somebody_rises fails" in lab("verify", "found.jsonl", "--protocol", "idle.py").out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "idle.py", "--runs", "3", "--workers", "1", "--faults", "kill"),
+        ("explore", "idle.py", "--nodes", "2", "--kills", "0", "--timeouts", "prompt"),
+        ("run", "idle.py", "--sim", "--headless", "--for", "2s"),
+        ("verify", "right.jsonl", "--protocol", "idle.py"),
+        ("run", "idle.scenario", "--headless"),
+    ],
+    ids=["check", "explore", "run", "verify", "scenario"],
+)
+def test_an_error_in_a_property_is_no_success(lab: Lab, words: tuple[str, ...]) -> None:
+    """Though the others hold; and it is told, with its line."""
+    file = lab.folder / "idle.py"
+    right = OWED.replace("any(node.level for", "any(not node.level for")
+    file.write_text(right)
+    scenario = 'title = "Idle"\nprotocol = "idle.py"\nnodes = 2\nworlds = ["simulated"]\nfor = "2s"\n---\n'
+    (lab.folder / "idle.scenario").write_text(f'{scenario}say "nothing"\n')
+    record = (*words, "--record", "right.jsonl") if words[:2] == ("run", "idle.py") else words
+    if words[0] == "verify":
+        lab("run", "idle.py", "--sim", "--headless", "--for", "2s", "--record", "right.jsonl")
+    assert lab(*record).status == 0, "without the error"
+    file.write_text(right.replace("node.level < 3", "node.levle < 3"))
+    done = lab(*words)
+    assert done.status == 1, done
+    told = " ".join((done.out + done.err).split())
+    assert "an error in its code: " in told
+    assert "has no levle" in told

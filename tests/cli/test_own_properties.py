@@ -244,6 +244,24 @@ def test_a_mistake(lab: Lab, old: str, new: str, error: str) -> None:
         assert "one_chair fails" in done.out
 
 
+def test_a_property_of_the_protocols_own_file_is_not_replaced(lab: Lab, folder: Path) -> None:
+    """By one of the same name in another file, which would be judged alone."""
+    own = "\n\n@invariant\ndef rounds_stay_small(state):\n    '''Few rounds.'''\n    return True\n"
+    file = folder / "ballot.py"
+    assert lab(*RUN, "--record", "run.jsonl").status == 0
+    file.write_text(
+        file.read_text().replace("from lab.protocols", "from lab.properties import invariant\nfrom lab.protocols")
+        + own
+    )
+    both = ("--properties", "ballot_properties.py")
+    error = "rounds_stay_small is declared in "
+    for words in (("run", "ballot.py", "--sim"), ("check", "ballot.py", "--runs", "2")):
+        assert error in lab(*words, *both).refused()
+    verified = lab("verify", "run.jsonl", "--protocol", "ballot.py", *both)
+    assert verified.status == 2
+    assert error in verified.err
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_file_without_properties(lab: Lab) -> None:
     assert "ballot.py declares no property" in lab(*RUN, "--properties", "ballot.py").refused()

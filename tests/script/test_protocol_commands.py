@@ -33,6 +33,30 @@ def board(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROTOCOLS, "board", Board)
 
 
+def test_ones_own_commands_need_no_tell() -> None:
+    """But for a name with which a line begins in every run."""
+
+    class Own(Protocol):
+        """Two commands."""
+
+        name = "own-commands"
+
+        @command(to="one")
+        def propose(self, value: str) -> None:
+            """Propose a value."""
+
+        @command
+        def heal(self) -> None:
+            """Heal."""
+
+    line = parse("at 1s propose x", Own).command
+    assert isinstance(line, ProtocolCommandLine)
+    assert (line.command, line.words, line.nodes) == ("propose", ("x",), None)
+    assert not isinstance(parse("heal", Own).command, ProtocolCommandLine)
+    with pytest.raises(CommandError, match="'propose' is not expected here"):
+        parse("propose x", Board)
+
+
 def _input(text: str, protocol: type[Protocol] = Board) -> CommandInput:
     line = parse(text).command
     assert isinstance(line, ProtocolCommandLine)

@@ -140,7 +140,8 @@ class RunOutcome(Struct, omit_defaults=True):
     the analysis of the protocol counts, and ``states_at_once`` what it tells of states. ``majorities``: how many
     nodes could talk to each other. ``broken``, ``judged``, ``given_up``, ``events``: see ``Trial``.
     ``counterexample`` is what was found, shrunk, if that was asked for. ``operations`` are those of the clients.
-    ``unconfirmed``: the assertions that a live run seemed to violate, and no repetition.
+    ``unconfirmed``: the assertions that a live run seemed to violate, and no repetition. ``errors``: those in the
+    code of assertions.
     """
 
     schedule: Schedule
@@ -162,6 +163,7 @@ class RunOutcome(Struct, omit_defaults=True):
     counterexample: Counterexample | None = None
     operations: OperationCounts = OperationCounts()
     unconfirmed: tuple[str, ...] = ()
+    errors: dict[str, str] = {}
 
 
 class CampaignTotals:
@@ -173,7 +175,7 @@ class CampaignTotals:
     ``majorities``: in how many that many nodes could talk to each other.
     ``given_up``: the seeds of those given up. ``following``: how many runs follow from these in a tree.
     ``operations`` are those of the clients. ``unconfirmed``: in how many live runs each assertion only seemed to
-    be violated.
+    be violated. ``errors``: the first in the code of each assertion.
     """
 
     def __init__(self) -> None:
@@ -198,6 +200,7 @@ class CampaignTotals:
         self.judged_runs: Counter[str] = Counter()
         self.operations = OperationCounts()
         self.unconfirmed: Counter[str] = Counter()
+        self.errors: dict[str, str] = {}
 
     def add(self, outcome: RunOutcome) -> None:
         self.runs += 1
@@ -228,6 +231,7 @@ class CampaignTotals:
         self.judged_runs.update(outcome.judged.keys())
         self.operations += outcome.operations
         self.unconfirmed.update(outcome.unconfirmed)
+        self.errors = outcome.errors | self.errors
 
 
 def runs_left(totals: CampaignTotals, campaign: Campaign) -> int:
@@ -275,6 +279,7 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
         trial.events,
         counterexample_of(protocol, campaign.base, campaign.goal, trial.schedule) if is_shrunk else None,
         trial.operations,
+        errors=trial.errors,
     )
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from lab.kernel import CommandInput
+from lab.properties.verdicts import ERROR_IN_CODE
 from lab.protocols import Algorithm
 from lab.protocols.clients import Call
 from lab.recording.cluster_state import ClusterState
@@ -157,6 +158,11 @@ class ExploredAssertion(Struct, frozen=True):
     @property
     def is_judged(self) -> bool:
         return not self.verdict.startswith(NOT_JUDGED)
+
+    @property
+    def is_in_error(self) -> bool:
+        """True if its own code has raised an error."""
+        return self.verdict.startswith(f"{NOT_JUDGED}: {ERROR_IN_CODE}")
 
 
 class ExploredFinding(Struct, frozen=True):

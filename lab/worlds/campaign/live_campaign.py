@@ -176,6 +176,7 @@ class LiveTrial(Struct, frozen=True):
     operations: OperationCounts
     stalled_us: tuple[int, ...]
     owing: frozenset[str] = frozenset()
+    errors: dict[str, str] = {}
 
     @classmethod
     def read(cls, schedule: Schedule, recording: Path) -> "LiveTrial":
@@ -200,6 +201,7 @@ class LiveTrial(Struct, frozen=True):
             OperationCounts() if history is None else history.operations,
             tuple(each.at_us for each in records if isinstance(each, Stall)),
             judge.owing,
+            judge.errors,
         )
 
     @property
@@ -370,6 +372,7 @@ class LiveRuns:
             counterexample=None if matching is None else _counterexample(matching, trial.schedule),
             operations=trial.operations,
             unconfirmed=tuple(sorted(unconfirmed)),
+            errors=trial.errors,
         )
 
     def _is_confirmed(self, trial: LiveTrial, assertion: str) -> bool:

@@ -30,6 +30,7 @@ from lab.properties.declarations import (
 )
 from lab.properties.registry import RunProperties
 from lab.properties.states import GlobalState, LocalState
+from lab.properties.verdicts import ERROR_IN_CODE
 from lab.recording.snapshot import NodeState
 from lab.worlds.explored.local_states import LocalStates
 from lab.worlds.explored.moves import Moves
@@ -119,7 +120,7 @@ class StateJudge:
             return ""
         assertion, memories = self._assertions[name], self._moves.memories
         if error := self.errors.get(name) or memories.errors.get(name):
-            return f"an error in its code: {error}"
+            return f"{ERROR_IN_CODE}: {error}"
         match assertion:
             case Agreement() if len(self._concerned[name]) < 2:
                 who = "only one node" if self._concerned[name] else "no node"
