@@ -13,7 +13,14 @@ from typer import Argument, Option
 from lab.cli.campaign_file import CampaignFile, RecordCampaign, ResumeCampaign, is_own, words_of
 from lab.cli.campaign_report import describe_assertion
 from lab.cli.documents import Document, Json, print_json
-from lab.cli.explore_set_ups import MemberDocument, explore_all, is_unjudged, members_of, report_if_not_shown
+from lab.cli.explore_set_ups import (
+    MemberDocument,
+    Reporting,
+    explore_all,
+    is_unjudged,
+    members_of,
+    report_if_not_shown,
+)
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
     CommandChecker,
@@ -37,6 +44,7 @@ from lab.cli.terminal import (
 )
 from lab.kernel import Timing
 from lab.output import print_line
+from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm, Election, installed
 from lab.recording.records import Header
 from lab.recording.writer import Writer
@@ -151,6 +159,10 @@ class ExploreOptions(Struct, frozen=True):
     ] = None
     set_: Parameters = []
     properties: OwnProperties = None
+    find: Annotated[
+        str | None,
+        Option(metavar="ASSERTION", help="Record the shortest counterexample to this assertion, if there is one."),
+    ] = None
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Record the shortest counterexample to this .jsonl file.")
     ] = None
@@ -232,23 +244,28 @@ def explore(options: ExploreOptions) -> int:
             raise UsageError(f"--out {options.out}: name a .jsonl file")
         writable_recording("--out", options.out)
     junit = None if options.junit is None else writable("--junit", options.junit)
+    find = _find(options, protocol, campaign)
     with _explained(target, protocol, campaign):
         if campaign.runs > 1 or file.is_wanted:
             again = _resume_command(options, campaign)
-            return explore_all(campaign, protocol, file, again, options.out, junit, options.json)
+            reporting = Reporting(find, options.out, junit, options.json)
+            return explore_all(campaign, protocol, file, again, reporting)
         exploration = _Exploration(options, campaign, target)
         exploration.search()
     explorer = exploration.explorer
     if not options.json:
         exploration.print_report()
-    path = exploration.record_counterexample() if explorer.violated else None
+    recorded = find if find in explorer.violated else next(iter(explorer.violated), "")
+    path = exploration.record_counterexample(recorded) if recorded else None
     document = exploration.document(path)
     write_junit(junit, [_junit_suite(document)])
     if options.json:
         print_json(document)
     elif path is not None:
-        print_line(f"recorded: {path}, the shortest counterexample to {explorer.violated[0]}")
+        print_line(f"recorded: {path}, the shortest counterexample to {recorded}")
         print_line(f"replay:   lab replay {path}")
+        if others := [each for each in explorer.violated if each != recorded]:
+            print_line(f"not recorded: {', '.join(others)}; --find {others[0]} chooses another")
     if explorer.tally.stopped_by == INTERRUPTED:
         return EXIT_INTERRUPTED
     unjudged = is_unjudged(document.assertions, exploration.protocol.promises, campaign.workload)
@@ -295,6 +312,15 @@ def _junit_suite(document: ExploreDocument) -> JUnitSuite:
 
 
 # from the options to set-ups
+
+
+def _find(options: ExploreOptions, protocol: type[Algorithm], campaign: ExplorationCampaign) -> str:
+    """Return the assertion whose counterexample is to be recorded; empty for any."""
+    known = (*protocol.promises, *filter(None, [campaign.workload]), RAISES.id)
+    if options.find is not None and options.find not in known:
+        raise UsageError(f"--find {options.find}: the assertions of {protocol.name} are {', '.join(known)}")
+    return options.find or ""
+
 
 _PLANNING = (
     *("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "suspicions", "role", "workload", "client"),
@@ -553,10 +579,9 @@ class _Exploration:
 
     # the counterexample
 
-    def record_counterexample(self) -> Path:
-        """Record the shortest counterexample and return the file."""
+    def record_counterexample(self, assertion: str) -> Path:
+        """Record the shortest counterexample to an assertion, and return the file."""
         explorer = self.explorer
-        assertion = explorer.violated[0]
         path = self.out or Path(f"{self.protocol.name}-{assertion}-{self.set_up.timeouts}.jsonl")
         writer = Writer(path, self.header)
         record_counterexample(

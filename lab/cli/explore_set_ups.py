@@ -74,14 +74,21 @@ class ExploreSetUpsDocument(Document, frozen=True):
     recording: str | None
 
 
+class Reporting(Struct, frozen=True):
+    """How explorations are reported. ``find``: of which assertion a counterexample is recorded; any if empty."""
+
+    find: str
+    out: Path | None
+    junit: Path | None
+    as_json: bool
+
+
 def explore_all(
     campaign: ExplorationCampaign,
     protocol: type[Algorithm],
     file: CampaignFile,
     again: Sequence[str],
-    out: Path | None,
-    junit: Path | None,
-    as_json: bool,
+    reporting: Reporting,
 ) -> int:
     """Explore the set-ups that are not in the file yet, and report on all; return the exit status."""
     began_s = time.monotonic()
@@ -103,16 +110,17 @@ def explore_all(
                 progress(len(found))
         if writer is not None:
             print_remark(describe_file(writer, again))
+    out, as_json = reporting.out, reporting.as_json
     if not as_json:
         print_explored(campaign, found)
-    smallest = smallest_finding(found)
+    smallest = smallest_finding(found, reporting.find)
     path = None
     if out is not None and smallest is not None:
         record_explored(campaign, protocol, smallest, out)
         print_failures(out)
         report_if_not_shown(out, smallest.assertion)
         path = out
-    write_junit(junit, [_junit_suite(campaign, found, time.monotonic() - began_s)])
+    write_junit(reporting.junit, [_junit_suite(campaign, found, time.monotonic() - began_s)])
     if as_json:
         print_json(document_of(campaign, found, path))
     elif path is not None and smallest is not None:
@@ -149,9 +157,10 @@ def _reporting(progress: Progress, done: int, set_up: SetUp) -> Callable[[Search
     return report
 
 
-def smallest_finding(found: Sequence[SetUpOutcome]) -> ExploredFinding | None:
-    """Return the smallest finding, a failure if there is one."""
+def smallest_finding(found: Sequence[SetUpOutcome], assertion: str = "") -> ExploredFinding | None:
+    """Return the smallest finding, of this assertion if there is one, a failure if there is one."""
     findings = [each for outcome in found for each in outcome.found]
+    findings = [each for each in findings if each.assertion == assertion] or findings
     return min(findings, key=lambda each: (bool(each.broken), each.size), default=None)
 
 

@@ -143,7 +143,7 @@ _TERMINAL_SETS: tuple[tuple[set[str], str], ...] = (
     ),
     (
         {"NUMBER", "LPAR", "WHO", "VALUE", "STRING", "COUNTED", "FUNCTION", "AMOUNT"},
-        "a value (4, all.coordinator, groups, Normal)",
+        'a value (4, "a text", all.coordinator, groups, Normal)',
     ),
     ({"COMPARISON", "PLUS", "TIMES"}, "a comparison (== != < <= > >=)"),
     ({"NUMBER", "WORD", "NAME"}, "a node (5, all), or a protocol command (publish)"),
@@ -231,8 +231,13 @@ def _nearest(got: str, expected: set[str], protocol: type[Protocol] | None, name
     known = {word.lower(): word for word in _words(expected, protocol, names)}
     start = re.match(r"\w+(?:-[a-z]+)*|[^\w\s\"(]+", got)
     word = start[0].lower() if start else ""
-    if word in vocabulary(protocol).states and "_NOT" in expected:
+    words = vocabulary(protocol)
+    if word in words.states and "_NOT" in expected:
         return f"all {word}"
+    if "STATE" in expected and word not in words.states:
+        own = next((each for each in words.words if each[1].lower() == word), None)
+        if own is not None:
+            return f"all.{own[0]} == {own[1]}"
     if word in _NUMBERS and "NUMBER" in expected:
         return str(_NUMBERS.index(word))
     for ours, theirs in _SYNONYMS.items():

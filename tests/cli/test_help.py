@@ -53,7 +53,7 @@ OPTIONS = {
     "--output --table --json",
     "explore": "--nodes --kills --restarts --cuts --pauses --timeouts --suspicions --from --states --depth --set "
     "--role --workload --client "
-    "--properties --do --out --record --resume --junit --json",
+    "--properties --do --find --out --record --resume --junit --json",
     "scale": "--nodes --t --seed --record --resume --output --table --json",
     "exercise list": "--exercises --json",
     "exercise show": "--solution --student --data --json",

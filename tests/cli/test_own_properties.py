@@ -124,6 +124,31 @@ def test_an_exploration(lab: Lab) -> None:
     assert "recorded: ballot-" in done.out
 
 
+@pytest.mark.usefixtures("folder")
+def test_the_assertion_whose_counterexample_is_recorded(lab: Lab) -> None:
+    """The first that is violated, or the one that is wanted; of one set-up, and of several."""
+    words = (
+        "explore",
+        "ballot.py",
+        "--properties",
+        "ballot_properties.py",
+        "--from",
+        "start",
+        "--timeouts",
+        "prompt",
+    )
+    first = lab(*words, "--nodes", "2", "--out", "first.jsonl")
+    other = re.search(r"^not recorded: (\S+), .*; --find \1 chooses another$", first.out, re.MULTILINE)
+    assert other is not None, first.out
+    for nodes in ("2", "1-2"):
+        found = lab(*words, "--nodes", nodes, "--find", "one_chair", "--out", "second.jsonl")
+        assert "recorded: second.jsonl, the shortest counterexample to one_chair" in found.out
+    assert (
+        "--find chairs: the assertions of ballot are rounds_stay_small, "
+        in lab(*words, "--find", "chairs").refused()
+    )
+
+
 def test_a_built_in_assumption(lab: Lab, folder: Path) -> None:
     """Named in ``relies_on``: nothing is owed once a node has failed, not even when it is back."""
     file = folder / "ballot_properties.py"

@@ -1,5 +1,7 @@
 """Commands declared by protocols: part of the language by name, and checked before they reach a node."""
 
+from enum import Enum
+
 import pytest
 
 from lab.kernel import CommandInput, Protocol, command
@@ -55,6 +57,24 @@ def test_ones_own_commands_need_no_tell() -> None:
     assert not isinstance(parse("heal", Own).command, ProtocolCommandLine)
     with pytest.raises(CommandError, match="'propose' is not expected here"):
         parse("propose x", Board)
+
+
+class Phase(Enum):
+    """A status of one's own."""
+
+    LEARNED = "Learned"
+
+
+class Learner(Protocol):
+    """A protocol with it."""
+
+    name = "learner"
+    status: Phase = Phase.LEARNED
+
+
+def test_a_status_of_ones_own_is_no_state_and_the_error_tells_how_to_write_it() -> None:
+    with pytest.raises(CommandError, match=r"did you mean 'all\.status == Learned'"):
+        parse("expect all learned", Learner)
 
 
 def _input(text: str, protocol: type[Protocol] = Board) -> CommandInput:

@@ -142,7 +142,7 @@ def test_an_attribute_alone_is_a_value(text: str, kind: type[Watch]) -> None:
     [
         ("", "column 1: the line ends too soon; expected a value or a predicate (4.coordinator, all.status, "),
         ("foo", "column 1: 'foo' is not expected here; expected a value or a predicate ("),
-        ("4.version -", "column 12: the line ends too soon; expected a value (4, all.coordinator, "),
+        ("4.version -", 'column 12: the line ends too soon; expected a value (4, "a text", all.coordinator, '),
         ("4 norml", "column 3: 'norml' is not expected here (did you mean 'normal'?)"),
         ("4.version 5", "column 11: '5' is not expected here; expected a comparison"),
         ("1 + 2", "1 + 2 is constant; watch an attribute or a count: 4.coordinator, groups"),

@@ -186,8 +186,16 @@ def _body(line: str) -> str:
         ("", "gone/mine.py", "there is no file gone/mine.py; name one of your Python files: FILE.py:CLASS"),
         ("", ".", "there is no file .; name one of your Python files: FILE.py:CLASS"),
         ("", "mine.txt:Mine", "mine.txt is not a Python file; name one: FILE.py:CLASS"),
-        ("", "mine.py", "mine.py has no election protocol: write class MyElection(Election)"),
-        (HEAD, "mine.py", "mine.py has no election protocol: write class MyElection(Election)"),
+        (
+            "",
+            "mine.py",
+            "mine.py has no protocol: write class MyProtocol(Election), or (Algorithm)",
+        ),
+        (
+            HEAD,
+            "mine.py",
+            "mine.py has no protocol: write class MyProtocol(Election), or (Algorithm)",
+        ),
         (
             f"{MINE}class Other(Election):\n    pass\n",
             "mine.py",

@@ -361,7 +361,7 @@ def _class_in(module: ModuleType, file: str, name: str) -> type[Algorithm]:
     if not own and name:
         raise TargetError(f"{file} has no class {name}, and no other protocol")
     if not own:
-        raise TargetError(f"{file} has no election protocol: write class MyElection(Election)")
+        raise TargetError(f"{file} has no protocol: write class MyProtocol(Election), or (Algorithm)")
     if not name:
         raise TargetError(f"{file} has several protocols; name one: {' or '.join(f'{file}:{key}' for key in own)}")
     near = difflib.get_close_matches(name, own, 1)
