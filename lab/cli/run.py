@@ -362,6 +362,10 @@ def find_scenario(target: str, sandbox: bool = False) -> Scenario | None:
 def _scenario_hint(target: str, error: str) -> str:
     """Return what to add to ``error``, which says that the target names no protocol."""
     if re.fullmatch(r"[\w-]+", target) and "did you mean" not in error:
+        from lab.exercises.exercise_reader import names as exercises  # noqa: PLC0415 - only after a mistake
+
+        if target in exercises():
+            return f"; {target} is an exercise: lab exercise start {target}"
         return suggestion(target, [*PROTOCOLS, *TASKS]) or ", or a scenario: lab scenario list"
     is_any = error.endswith("FILE.py:CLASS") and ":" not in target
     return f", or a scenario: FILE{SUFFIX}" if is_any else ""

@@ -183,3 +183,11 @@ def test_many_notes_are_shortened(lab: Lab) -> None:
     shown = lab("show", "a.jsonl", "--only", "log", "--node", "5").out.splitlines()
     assert shown[1].endswith(" log: begin 5.1 of 1, 4, 5")
     assert all(" log: " in line for line in shown[1:-1])
+
+
+def test_an_exercise_is_no_protocol(lab: Lab) -> None:
+    """Its name leads to the command that starts it."""
+    assert (
+        "two-coordinators is an exercise: lab exercise start two-coordinators"
+        in lab("run", "two-coordinators").refused()
+    )

@@ -377,7 +377,7 @@ class CodeView(RowsView):
         pieces = [*before, bar, (" ", Style()), *highlight(code, [self._highlighted], styles.highlight)]
         if row.part < row.parts - 1:
             return pieces
-        room = self.size.width - width_of(pieces) - 1
+        room = self._width - width_of(pieces) - 1
         times = self._wait_times(waiters) if waiters else []
         used = min(room - 1, width_of(times))
         words = self._words_of(row.line) if room - used >= _ROOM_FOR_WORDS else []

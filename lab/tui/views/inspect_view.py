@@ -306,7 +306,7 @@ class InspectView(RowsView):
             self._scroll(0)
         is_picked = cursor.selected is None and self._picked is not None and self._picked.node == node
         reasons = ("selected",) if cursor.selected is not None else _PICKED_REASONS if is_picked else _REASONS
-        head = self._head_of(view, reasons, self.size.width)
+        head = self._head_of(view, reasons, self._width)
         if view is None or last is None:
             self._put_rows([Row([(" no step so far", DIM)])], [head])
             return

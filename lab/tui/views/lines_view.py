@@ -105,7 +105,7 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
         self._key = ()
 
     def render_line(self, y: int) -> Strip:
-        width, base = self.size.width, self.rich_style
+        width, base = self._width, self.rich_style
         return Strip([Segment(text, base + style) for text, style in fit(self._line_at(y), width)], width)
 
     # for subclasses
@@ -125,6 +125,11 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
     def _page(self) -> int:
         """The number of lines, or of items, that a page has."""
         return self._height - 1
+
+    @property
+    def _width(self) -> int:
+        """The columns of a line: those of the view without its scroll bar."""
+        return self.scrollable_content_region.width
 
     @property
     def _height(self) -> int:
@@ -174,7 +179,7 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _in_style(self, line: Line, ground: Style) -> Line:
         """Return a line as wide as the view, on top of this style."""
-        return [(text, ground + style) for text, style in fit(line, self.size.width)]
+        return [(text, ground + style) for text, style in fit(line, self._width)]
 
     def _line_at(self, y: int) -> Line:
         if y < len(self._head):
