@@ -427,7 +427,6 @@ def run_with_interface(config: RunConfig, tour: bool = False, watches: tuple[str
 
         return show_run(host.ready, config.run, tour, watches)
 
-    failure = ""
     try:
         status = run_guarded(interface)
     finally:

@@ -14,7 +14,7 @@ from lab.histories.workloads import WORKLOADS
 from lab.kernel import Step
 from lab.properties.verdicts import Evidence, Violation, WitnessState
 from lab.protocols.clients import CLIENTS
-from lab.recording.records import Header, Record
+from lab.recording.records import Header, Record, header_in
 
 
 class OperationCounts(Struct, frozen=True, omit_defaults=True):
@@ -93,8 +93,7 @@ def judge_history(records: Sequence[Record | None]) -> HistoryVerdict | None:
 
     None in place of a record: it could not be read.
     """
-    header = records[0]
-    assert isinstance(header, Header)
+    header = header_in(records)
     if not workload_of(header):
         return None
     clients = ClientHistory(header)

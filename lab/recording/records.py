@@ -9,7 +9,7 @@ host, so a record may be a little older than the one before it. The order of rec
 saw the events, and every prefix of it is a consistent cut.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, cast
 
 import msgspec
@@ -370,6 +370,14 @@ TIME_LIMIT_REACHED = "its time limit was reached"
 Record = (
     Header | Step | Routed | Process | Stall | Fault | Commanded | Captioned | Expected | Injected | Keyframe | End
 )
+
+
+def header_in(records: Sequence[Record | None]) -> Header:
+    """Return the header of a run, which is the first of its records."""
+    header = records[0]
+    assert isinstance(header, Header)
+    return header
+
 
 encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 decode: Callable[[bytes | memoryview], Record] = msgspec.json.Decoder(Record).decode

@@ -24,7 +24,7 @@ from lab.kernel import Protocol
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
 from lab.recording.cluster_state import ClusterState
-from lab.recording.records import TIME_LIMIT_REACHED, End, Fault, Header, Link, Record
+from lab.recording.records import TIME_LIMIT_REACHED, End, Fault, Header, Link, Record, header_in
 from lab.recording.snapshot import NodeState
 from lab.scenario.command_history import Anchor, CommandHistory, GivenCommand, anchors, exact_anchors, rounded_up
 from lab.scenario.file import LONGEST_US
@@ -401,8 +401,7 @@ def shrink_script(search: ScriptSearch, found: TriedDraft) -> TriedDraft | None:
 def _leaders(found: TriedDraft) -> list[int]:
     """Return the sequence of coordinators on which all agreed."""
     assert found.trial is not None
-    header, *records = found.trial.records
-    assert isinstance(header, Header)
+    header, records = header_in(found.trial.records), found.trial.records[1:]
     history, agreed = History(header), []
     elections = history.add(ElectionLog(history.cluster))
     for record in records:

@@ -228,15 +228,15 @@ class Source:
 
     async def command(self, text: str) -> Reply:
         """Give a command, and return the host's reply."""
-        return Reply(0, False, False, "this is a recording; its past cannot be changed")
+        return Reply.refused("this is a recording; its past cannot be changed")
 
     async def withdraw(self, text: str) -> Reply:
         """Withdraw a command that waits for a predicate, and return the host's reply."""
-        return Reply(0, False, False, "this is a recording; nothing waits in it")
+        return Reply.refused("this is a recording; nothing waits in it")
 
     async def enabled_events(self) -> Reply:
         """Ask for the events that may happen next."""
-        return Reply(0, False, False, "this is a recording; its events are fixed")
+        return Reply.refused("this is a recording; its events are fixed")
 
     async def refresh_waiting(self) -> None:
         """Ask which commands wait."""
@@ -416,7 +416,7 @@ class FeedSource(GrowingSource):
         self.over.set()
         for reply in self._replies.values():
             if not reply.done():
-                reply.set_result(Reply(0, False, False, f"the run is over: {self.ended}"))
+                reply.set_result(Reply.refused(f"the run is over: {self.ended}"))
         await self._judge_clients()
         self._is_judged = True
 
@@ -445,7 +445,7 @@ class FeedSource(GrowingSource):
 
     async def _ask(self, order: FeedRequest) -> Reply:
         if self.ended:
-            return Reply(0, False, False, f"the run is over: {self.ended}")
+            return Reply.refused(f"the run is over: {self.ended}")
         self._orders += 1
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._replies[self._orders] = reply

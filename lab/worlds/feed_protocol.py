@@ -98,6 +98,11 @@ class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", tag_field="rec
     enabled_events: tuple[EnabledEvent, ...] = field(default=(), name="choices")
     waiting: tuple[str, ...] = ()
 
+    @classmethod
+    def refused(cls, why: str, request: int = 0) -> "Reply":
+        """Return that a request with this id is refused, and why."""
+        return cls(request, False, False, why)
+
 
 class Clock(Struct, frozen=True, tag="clock", tag_field="record"):
     """The course of virtual time in a simulated run: frozen at ``at_us``, or running since then.

@@ -221,7 +221,7 @@ class LectureApp(LabApp):
         try:
             await asyncio.to_thread(self._control.ask, text, options)
         except ServerAdminError as error:
-            return Reply(0, False, False, str(error))
+            return Reply.refused(str(error))
         self._show_votes()
         return Reply(0, True, True, "the vote is open")
 

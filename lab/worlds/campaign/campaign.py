@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from lab.analysis.history import History
 from lab.kernel import Step
 from lab.properties.history_verdict import OperationCounts, promises_of
-from lab.properties.verdicts import Evidence
+from lab.properties.verdicts import Evidence, Violation
 from lab.protocols import Algorithm
-from lab.recording.records import Header, Record
+from lab.recording.records import Header, Record, header_in
 from lab.tasks.analysis import Analysis
 from lab.tasks.extension import analysis_of, extension_class, start_analysis
 from lab.units import format_us
@@ -132,16 +132,19 @@ def part_of(runs: int, part: int, parts: int) -> range:
     return range(runs * (part - 1) // parts + 1, runs * part // parts + 1)
 
 
+CountedViolation = tuple[str, tuple[int | str, ...], int]
+"""An assertion, the assumptions broken when it was violated, and how many of these violations there were."""
+
+
 class RunOutcome(Struct, omit_defaults=True):
     """The outcome of one run, small enough to be sent between processes, and kept in a file.
 
-    ``violations``: assertion, assumptions broken, and how many of these there were. ``ways`` are the ways through
-    the protocol's file, if they were collected: pairs of lines executed one after the other. ``outcomes``: what
-    the analysis of the protocol counts, and ``states_at_once`` what it tells of states. ``majorities``: how many
-    nodes could talk to each other. ``broken``, ``judged``, ``given_up``, ``events``: see ``Trial``.
-    ``counterexample`` is what was found, shrunk, if that was asked for. ``operations`` are those of the clients.
-    ``unconfirmed``: the assertions that a live run seemed to violate, and no repetition. ``errors``: those in the
-    code of assertions.
+    ``ways`` are the ways through the protocol's file, if they were collected: pairs of lines executed one after
+    the other. ``outcomes``: what the analysis of the protocol counts, and ``states_at_once`` what it tells of
+    states. ``majorities``: how many nodes could talk to each other. ``broken``, ``judged``, ``given_up``,
+    ``events``: see ``Trial``. ``counterexample`` is what was found, shrunk, if that was asked for. ``operations``
+    are those of the clients. ``unconfirmed``: the assertions that a live run seemed to violate, and no repetition.
+    ``errors``: those in the code of assertions.
     """
 
     schedule: Schedule
@@ -151,7 +154,7 @@ class RunOutcome(Struct, omit_defaults=True):
     steps: int
     virtual_us: int
     faults: dict[str, FaultCount]
-    violations: tuple[tuple[str, tuple[int | str, ...], int], ...]
+    violations: tuple[CountedViolation, ...]
     ways: frozenset[Way]
     outcomes: dict[str, int]
     states_at_once: frozenset[tuple[str, str]]
@@ -250,37 +253,46 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
     strikes = None if assignment.struck is None else (campaign.plan, assignment.struck)
     branch = None if assignment.branch is None else (campaign.plan, assignment.branch)
     trial = run_trial(
-        *(protocol, campaign.base, assignment.schedule),
+        protocol,
+        campaign.base,
+        assignment.schedule,
         strikes=strikes,
         branch=branch,
         with_situations=True,
         ways=ways if assignment.traced else None,
     )
     analysis = _analysis_in(protocol, trial.records)
-    violations = Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in trial.violations)
     found = any(map(campaign.goal.matches, trial.violations))
     is_shrunk = found and campaign.shrinks_all
     return RunOutcome(
-        trial.schedule,
-        found,
-        trial.situations,
-        trial.struck,
-        sum(isinstance(record, Step) for record in trial.records),
-        trial.end_us,
-        count_faults(trial.records),
-        tuple((*which, times) for which, times in violations.items()),
-        frozenset(ways),
-        analysis.count() if analysis is not None else {},
-        analysis.states_at_once() if analysis is not None else frozenset(),
-        trial.broken,
-        trial.judged,
-        majorities_in(trial.records),
-        trial.given_up,
-        trial.events,
-        counterexample_of(protocol, campaign.base, campaign.goal, trial.schedule) if is_shrunk else None,
-        trial.operations,
+        schedule=trial.schedule,
+        found=found,
+        situations=trial.situations,
+        struck=trial.struck,
+        steps=sum(isinstance(record, Step) for record in trial.records),
+        virtual_us=trial.end_us,
+        faults=count_faults(trial.records),
+        violations=count_violations(trial.violations),
+        ways=frozenset(ways),
+        outcomes=analysis.count() if analysis is not None else {},
+        states_at_once=analysis.states_at_once() if analysis is not None else frozenset(),
+        broken=trial.broken,
+        judged=trial.judged,
+        majorities=majorities_in(trial.records),
+        given_up=trial.given_up,
+        events=trial.events,
+        counterexample=(
+            counterexample_of(protocol, campaign.base, campaign.goal, trial.schedule) if is_shrunk else None
+        ),
+        operations=trial.operations,
         errors=trial.errors,
     )
+
+
+def count_violations(violations: Iterable[Violation]) -> tuple[CountedViolation, ...]:
+    """Return how often each assertion was violated with the same assumptions broken."""
+    counted = Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in violations)
+    return tuple((*which, times) for which, times in counted.items())
 
 
 def count_outcomes(protocol: type[Algorithm], records: list[Record]) -> dict[str, int]:
@@ -294,8 +306,7 @@ def count_outcomes(protocol: type[Algorithm], records: list[Record]) -> dict[str
 
 def _analysis_in(protocol: type[Algorithm], records: list[Record]) -> Analysis | None:
     """Return the analysis that the protocol brings, of this run; None if it counts nothing."""
-    header = records[0]
-    assert isinstance(header, Header)
+    header = header_in(records)
     extension = extension_class(protocol)
     if not analysis_of(extension).noun:
         return None

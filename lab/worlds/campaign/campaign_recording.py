@@ -20,6 +20,7 @@ import hashlib
 import os
 import time
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import chain, count
@@ -250,8 +251,8 @@ class CampaignRecording:
         if not campaign.runs:
             return slice(0, len(self))
         runs = campaign.runs_of(part)
-        first = _count_below(self._numbers, runs.start)
-        return slice(first, first + _count_below(self._numbers[first:], runs.stop))
+        first = bisect_left(self._numbers, runs.start)
+        return slice(first, bisect_left(self._numbers, runs.stop, first))
 
     def _run_at(self, offset: int) -> RecordedRun[Any]:
         self._file.seek(offset)
@@ -326,15 +327,6 @@ class CampaignRecording:
                 raise NotACampaignError(f"{self.path} was edited: run {wanted} is missing before run {number}")
         if campaign.runs and len(self) and self._numbers[-1] > campaign.runs:
             raise NotACampaignError(f"{self.path} was edited: it has a run {self._numbers[-1]}")
-
-
-def _count_below(numbers: "array[int]", bound: int) -> int:
-    """Return how many of the numbers, which are sorted, are below ``bound``."""
-    low, high = 0, len(numbers)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if numbers[middle] < bound else (low, middle)
-    return low
 
 
 # writing

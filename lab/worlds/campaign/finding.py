@@ -30,7 +30,7 @@ from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm
 from lab.protocols.clients import Client
 from lab.protocols.workloads import WORKLOADS
-from lab.recording.records import TIME_LIMIT_REACHED, Commanded, End, Header, Link, Record
+from lab.recording.records import TIME_LIMIT_REACHED, Commanded, End, Header, Link, Record, header_in
 from lab.recording.writer import Writer
 from lab.script.parse import read_script
 from lab.text import UserError
@@ -110,7 +110,7 @@ class Shrinking:
         self._seen = {trial.schedule}
         self._run_trial = run_trial
         self._broken = {broken.assumption for broken in violation.broken}
-        self._has_clients = bool(workload_of(_header_of(trial)))
+        self._has_clients = bool(workload_of(header_in(trial.records)))
 
     def run(self, progress: Callable[[int], None] = lambda tried: None) -> None:
         """Shrink until nothing gets any smaller; ``progress`` is called with the number of runs so far."""
@@ -239,15 +239,9 @@ def _end_us(violation: Violation) -> int:
     return (violation.at_us // 1_000 + 1) * 1_000
 
 
-def _header_of(trial: Trial) -> Header:
-    header = trial.records[0]
-    assert isinstance(header, Header)
-    return header
-
-
 def _timeout_us(trial: Trial) -> int:
     """Return for how long the clients of a run wait for an answer."""
-    clients = next(role for role in _header_of(trial).roles if role.protocol == Client.name)
+    clients = next(role for role in header_in(trial.records).roles if role.protocol == Client.name)
     return int(clients.parameters["timeout_us"])
 
 

@@ -18,7 +18,6 @@ import shlex
 import subprocess
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -39,9 +38,9 @@ from lab.protocols import Algorithm
 from lab.protocols.clients import Client
 from lab.protocols.workloads import WORKLOADS
 from lab.recording.reader import open_recording
-from lab.recording.records import Header, Link, Record, Stall
+from lab.recording.records import Header, Link, Record, Stall, header_in
 from lab.text import UserError
-from lab.worlds.campaign.campaign import Campaign, LivePlan, RunOutcome
+from lab.worlds.campaign.campaign import Campaign, LivePlan, RunOutcome, count_violations
 from lab.worlds.campaign.finding import INTERRUPTED, OUT_OF_TIME, Counterexample, fewer, is_past, shrink
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw
 from lab.worlds.campaign.situations import NO_SITUATIONS, majorities_in
@@ -206,9 +205,7 @@ class LiveTrial(Struct, frozen=True):
 
     @property
     def header(self) -> Header:
-        header = self.records[0]
-        assert isinstance(header, Header)
-        return header
+        return header_in(self.records)
 
     def shows(self, violation: Violation) -> bool:
         """Return whether the same assertion is violated in it, and no stall may be the cause."""
@@ -353,22 +350,21 @@ class LiveRuns:
         unconfirmed = doubtful - confirmed
         violations = [each for each in trial.violations if each.assertion not in unconfirmed]
         matching = next(filter(self.campaign.goal.matches, violations), None)
-        counted = Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in violations)
         return RunOutcome(
-            trial.schedule,
-            matching is not None,
-            NO_SITUATIONS,
-            (),
-            sum(isinstance(record, Step) for record in trial.records),
-            trial.schedule.end_us,
-            count_faults(trial.records),
-            tuple((*which, times) for which, times in counted.items()),
-            frozenset(),
-            {},
-            frozenset(),
-            trial.broken,
-            {name: each for name, each in trial.judged.items() if name not in unconfirmed},
-            majorities_in(trial.records),
+            schedule=trial.schedule,
+            found=matching is not None,
+            situations=NO_SITUATIONS,
+            struck=(),
+            steps=sum(isinstance(record, Step) for record in trial.records),
+            virtual_us=trial.schedule.end_us,
+            faults=count_faults(trial.records),
+            violations=count_violations(violations),
+            ways=frozenset(),
+            outcomes={},
+            states_at_once=frozenset(),
+            broken=trial.broken,
+            judged={name: each for name, each in trial.judged.items() if name not in unconfirmed},
+            majorities=majorities_in(trial.records),
             counterexample=None if matching is None else _counterexample(matching, trial.schedule),
             operations=trial.operations,
             unconfirmed=tuple(sorted(unconfirmed)),

@@ -187,6 +187,10 @@ class SchedulePlan(Struct, frozen=True):
     services: int = 0
     moments: tuple[str, ...] = ("send", "send", "deliver")
 
+    def line_for(self, command: str, node: int) -> str:
+        """Return the line that gives a command to a node; one for whoever leads names none."""
+        return command if command.partition(" ")[0] in self.bare else f"tell {node} {command}"
+
     def with_outside(self, roles: tuple[Role, ...], clients: int | None) -> "SchedulePlan":
         """Return the plan with these roles beside the cluster; ``clients`` None: one for each node."""
         has_clients = any(role.protocol == Client.name for role in roles)

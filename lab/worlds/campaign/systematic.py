@@ -37,7 +37,7 @@ class Branch(Struct, frozen=True):
         t_us = plan.timing.t_us
         nodes = tuple(range(1, self.nodes + 1))
         commands = [
-            ScheduledFault((1 + turn) * _SETTLED * t_us, "", _command(plan, nodes[-1]))
+            ScheduledFault((1 + turn) * _SETTLED * t_us, "", plan.line_for(plan.commands[0], nodes[-1]))
             for turn in range(_COMMANDS if plan.commands else 0)
         ]
         last_us = max((event.at_us for event in self.events), default=0)
@@ -51,11 +51,6 @@ class Branch(Struct, frozen=True):
 def roots(plan: SchedulePlan, bound: int) -> list[Branch]:
     """Return the first run of the tree for each number of nodes; at most ``bound`` events follow in each run."""
     return [Branch(nodes, bound) for nodes in range(plan.nodes[0], plan.nodes[1] + 1)]
-
-
-def _command(plan: SchedulePlan, highest: int) -> str:
-    command = plan.commands[0]
-    return command if command.partition(" ")[0] in plan.bare else f"tell {highest} {command}"
 
 
 class EventCollector:

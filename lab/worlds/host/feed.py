@@ -122,7 +122,7 @@ class Feed:
     def execute(self, request: FeedRequest, role: str) -> Reply:
         """Execute a request of a client in that role."""
         if role != "driver":
-            return Reply(request.id, False, False, "viewers cannot give commands; attach without --viewer")
+            return Reply.refused("viewers cannot give commands; attach without --viewer", request.id)
         reply = self._execute(request)
         self.notify_clients()
         return reply
@@ -146,7 +146,7 @@ class _Client:
             attach = _decode_attach(line)
         except GARBAGE as error:
             text = f"the first line must be an attach request: {error}"
-            await self._stream.send_all(to_line(Reply(0, False, False, text)))
+            await self._stream.send_all(to_line(Reply.refused(text)))
             return
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._read_requests, attach.role, nursery)
@@ -180,7 +180,7 @@ class _Client:
             try:
                 reply = self._feed.execute(_decode_request(line), role)
             except GARBAGE as error:
-                reply = Reply(0, False, False, f"not a request: {error}")
+                reply = Reply.refused(f"not a request: {error}")
             if len(self._replies) < 1000:
                 self._replies.append(to_line(reply))
             self._feed.notify_clients()

@@ -105,7 +105,7 @@ class Host:
         if request.waiting:
             return Reply(request.id, True, False, "", waiting=tuple(self.world.director.given_by_hand()))
         if request.enabled_events:
-            return Reply(request.id, False, False, "the next event can be chosen only in simulated runs")
+            return Reply.refused("the next event can be chosen only in simulated runs", request.id)
         try:
             header = self.world.header
             scripted = parse(request.command, self.world.protocol_class, NodeNames.of(header))
@@ -124,7 +124,7 @@ class Host:
             if may is not None and verb not in may:
                 raise CommandError(f"{verb} is not allowed in this exercise; allowed: {', '.join(may)}")
         except CommandError as error:
-            return Reply(request.id, False, False, str(error))
+            return Reply.refused(str(error), request.id)
         director = self.world.director
         if request.withdraw:
             found = director.withdraw(scripted)
@@ -206,7 +206,7 @@ class Host:
             self.end("ended by its driver")
             return Reply(request.id, True, True, "the run ends")
         if self._ending is not None:  # it came while its feed was written to the end
-            return Reply(request.id, False, False, f"the run is over: {self._ending}")
+            return Reply.refused(f"the run is over: {self._ending}", request.id)
         reply = self.handle_request(request)
         self.commit()
         return reply

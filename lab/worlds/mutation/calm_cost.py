@@ -119,7 +119,7 @@ def _at_rest(
         up = [node for node in nodes if node not in victims or not event]
         for place, command in enumerate(plan.commands[:_MOST_COMMANDS] if up else ()):
             node = up[-1] if plan.elects else up[place % len(up)]
-            scheduled.append(ScheduledFault(at_us, "", _given_to(plan, node, command)))
+            scheduled.append(ScheduledFault(at_us, "", plan.line_for(command, node)))
             at_us += _COMMAND_T * t_us
     return Schedule(1, nodes, _link(plan, latencies), tuple(scheduled), at_us)
 
@@ -164,12 +164,7 @@ def _without(plan: SchedulePlan, nodes: tuple[int, ...], kind: str) -> Schedule:
 def _disturbances(plan: SchedulePlan, nodes: tuple[int, ...]) -> list[str]:
     """Return what the nodes react to: the first commands, given to the highest node, or else its crash."""
     commands = plan.commands[:_MOST_COMMANDS]
-    return [_given_to(plan, nodes[-1], command) for command in commands] or [f"kill {nodes[-1]}"]
-
-
-def _given_to(plan: SchedulePlan, node: int, command: str) -> str:
-    """Return the line that gives a command to the node; one for leaders goes to whoever leads."""
-    return command if command.partition(" ")[0] in plan.bare else f"tell {node} {command}"
+    return [plan.line_for(command, nodes[-1]) for command in commands] or [f"kill {nodes[-1]}"]
 
 
 def _link(plan: SchedulePlan, latencies: int = _USUAL) -> Link:
