@@ -85,7 +85,10 @@ def _bindings(actions: ActionTable) -> BindingsMap:
 
 
 class RunScreen(Screen[None]):
-    """The screen over a source of records: it shows them and sends commands. ``clock_s`` drives the playback."""
+    """The screen over a source of records: it shows them and sends commands.
+
+    ``clock_s`` drives the playback; by another clock than the machine's, as in a film, no message fades.
+    """
 
     DEFAULT_CSS = """
     RunScreen { layout: vertical; layers: default above; }
@@ -133,7 +136,7 @@ class RunScreen(Screen[None]):
         self._tabs = TabLine(styles)
         self.views = views = Views(styles, source)
         self._scrub_bar = ScrubBar(styles, source)
-        self._message = MessageLine(styles, fades=True)
+        self._message = MessageLine(styles, fades=clock_s is time.monotonic)
         self._command_line = CommandLine(source.store.header, context.actions, self._panes)
         self._search_line = SearchLine(source.store.header, self._panes)
         self._tour_line = TourLine("tour")

@@ -146,7 +146,7 @@ def test_a_recording_lasts_as_long_as_its_property_has_time(lab: Lab) -> None:
     ids=["check", "explore", "run", "verify", "scenario"],
 )
 def test_an_error_in_a_property_is_no_success(lab: Lab, words: tuple[str, ...]) -> None:
-    """Though the others hold; and it is told, with its line."""
+    """Though the others hold; and it is printed, with its line."""
     file = lab.folder / "idle.py"
     right = OWED.replace("any(node.level for", "any(not node.level for")
     file.write_text(right)
@@ -159,6 +159,6 @@ def test_an_error_in_a_property_is_no_success(lab: Lab, words: tuple[str, ...]) 
     file.write_text(right.replace("node.level < 3", "node.levle < 3"))
     done = lab(*words)
     assert done.status == 1, done
-    told = " ".join((done.out + done.err).split())
-    assert "an error in its code: " in told
-    assert "has no levle" in told
+    printed = " ".join((done.out + done.err).split())
+    assert "an error in its code: " in printed
+    assert "has no levle" in printed

@@ -94,7 +94,7 @@ def test_what_only_costs_more_is_killed_by_its_cost(tested: dict[str, MutantOutc
         for wait in ("self.timing.t_us", "4 * self.timing.t_us")
     )
     assert (often.result, often.by) == ("killed", COST)
-    assert re.fullmatch(r"in \d+ calm runs, [\d,]+ messages instead of [\d,]+.*", often.text)
+    assert re.fullmatch(r"in \d+ calm runs with 3 nodes, [\d,]+ messages instead of [\d,]+.*", often.text)
     assert seldom.result == "survived"
 
 

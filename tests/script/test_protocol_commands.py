@@ -35,7 +35,7 @@ def board(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROTOCOLS, "board", Board)
 
 
-def test_ones_own_commands_need_no_tell() -> None:
+def test_own_commands_take_their_default_recipients() -> None:
     """But for a name with which a line begins in every run."""
 
     class Own(Protocol):
@@ -72,7 +72,7 @@ class Learner(Protocol):
     status: Phase = Phase.LEARNED
 
 
-def test_a_status_of_ones_own_is_no_state_and_the_error_tells_how_to_write_it() -> None:
+def test_an_own_status_is_no_state_but_a_value() -> None:
     with pytest.raises(CommandError, match=r"did you mean 'all\.status == Learned'"):
         parse("expect all learned", Learner)
 

@@ -405,13 +405,14 @@ def test_nodes_are_cards_or_rows_by_a_key(tmp_path: Path) -> None:
 
 
 def test_a_violation_is_in_the_headline_of_a_small_screen() -> None:
-    """Who leads whom is cut for it, where there is no room for both."""
+    """In short, if there is no room for its name beside those who lead."""
 
     async def test(seen: Seen) -> None:
         await seen.press("v")
         await seen.until(lambda: "2 COORDINATORS" in seen.of("#headline", Headline).plain, "two lead")
         row = seen.of("#headline", Headline).plain.strip("\n")
-        assert row.rstrip().endswith("… A1.1 excused"), row
+        assert row.endswith("… 1 violated "), row
+        assert "★ 4 is taking over" in row
         assert cell_len(row) <= 80
 
     replay(test, size=(80, 24))

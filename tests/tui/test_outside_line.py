@@ -65,19 +65,19 @@ def run(tmp_path: Path) -> Run:
 def test_the_calls_are_those_of_the_records(run: Run, tmp_path: Path) -> None:
     """At the end, and at the start, where there are none."""
     sent = {(m.source, m.serial): m.kind for each in run.records if isinstance(each, Step) for m in each.sent}
-    answers = [
+    replies = [
         sent[each.input.source, each.input.serial]
         for each in run.records
         if isinstance(each, Step) and each.node > 3 and isinstance(each.input, Received)
     ]
-    errors = answers.count("Error")
+    errors = replies.count("Error")
 
     async def test(seen: Seen) -> None:
         line = seen.of("OutsideLine", OutsideLine)
         assert line.plain.startswith("c4 · not started"), "the first record is the start of node 1"
         await seen.press("end")
         await seen.until(
-            lambda: f"calls {len(answers) - errors:,} ok, {errors:,} errors, " in line.plain, "counted"
+            lambda: f"calls {len(replies) - errors:,} ok, {errors:,} errors, " in line.plain, "counted"
         )
         assert "unanswered" in line.plain
         await seen.pilot.resize_terminal(80, 24)

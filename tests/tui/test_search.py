@@ -156,7 +156,7 @@ def test_a_search_under_a_filter_finds_what_is_shown() -> None:
     replay(test)
 
 
-def test_the_first_hit_is_in_sight() -> None:
+def test_the_first_hit_is_visible() -> None:
     """Though the log had no line before; a filter that comes later may hide it."""
 
     async def test(seen: Seen) -> None:

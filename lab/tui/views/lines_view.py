@@ -128,8 +128,8 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def _width(self) -> int:
-        """The columns of a line: those of the view without its scroll bar."""
-        return self.scrollable_content_region.width
+        """The columns of a line: those of the view without its scroll bar, which is laid out only later."""
+        return self.size.width - (self._count > self._height)
 
     @property
     def _height(self) -> int:

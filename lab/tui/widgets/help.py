@@ -31,6 +31,7 @@ _SCRIPT_SIGNS = {
     "fault": "on the scrub bar: a fault began; {previous-fault} and {next-fault} go from one to the next",
     "repair": "on the scrub bar: a fault ended, or a node came back",
     "command": "on the scrub bar: a command that is no fault",
+    "status": "on the scrub bar: a node changed its Status",
     "election": "on the scrub bar: an election began; {previous-election} and {next-election} go there",
     "leader": "on the scrub bar: a node took over as leader; the same keys go there",
     "caption": "a text of a script or of the command say; the latest is shown above the nodes",

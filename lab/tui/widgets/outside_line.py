@@ -36,7 +36,7 @@ def outside_pieces(nodes: Iterable[NodeState], names: Mapping[int, str], styles:
     views = sorted(nodes, key=lambda view: view.id)
     pieces = list(_counts(views, styles))
     for view in views:
-        does = [(sanitize(names[view.id], _LONGEST_NAME), Style(bold=True)), *_doing(view, names, styles)]
+        does = [(sanitize(names[view.id], _LONGEST_NAME), Style(bold=True)), *_activity(view, names, styles)]
         padding = " " * max(0, _SLOT - width_of(does))
         pieces += [(_GAP if pieces else "", Style()), *does, (padding, Style())]
     return pieces
@@ -53,7 +53,7 @@ def _counts(views: Iterable[NodeState], styles: ThemeStyles) -> Iterator[Piece]:
             yield f", {number:,} {word}", styles.warning if field == "unknown" else Style()
 
 
-def _doing(view: NodeState, names: Mapping[int, str], styles: ThemeStyles) -> Iterator[Piece]:
+def _activity(view: NodeState, names: Mapping[int, str], styles: ThemeStyles) -> Iterator[Piece]:
     """Yield what a node does, if it has called an operation, or if its process is not running."""
     wait = view.waits[0] if view.waits else None
     if view.process != "running":

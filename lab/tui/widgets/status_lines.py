@@ -134,10 +134,6 @@ def title_text(
     return text
 
 
-_LONGEST_BRIEF = 24
-"""The columns of a verdict that are worth more than the end of who leads whom."""
-
-
 class Headline(Line):
     """The state of the cluster in one strong line: who leads whom, the fault in force, and the verdict.
 
@@ -172,12 +168,14 @@ class Headline(Line):
             f"{verdict[0]} ",
             f"{count}{brief} ",
             f"{brief} ",
-            *([f"{brief.split()[-1]} "] if len(brief) > _LONGEST_BRIEF else []),
         ]
+        is_grave = verdict[1] in ("fails", "excused")
+        if is_grave:
+            right.append(f"{brief.count(',') + 1} {'VIOLATED' if verdict[1] == 'fails' else 'violated'} ")
         ground = Style(bold=True) + (
             styles.ground("vermilion") if alarm else styles.ground("orange") if leaders.is_pending else Style()
         )
-        self.put(self._text(left, right, ground, is_grave=verdict[1] in ("fails", "excused")))
+        self.put(self._text(left, right, ground, is_grave))
 
     def _text(self, left: list[Piece], right: Sequence[str], ground: Style, is_grave: bool) -> Text:
         """Return the rows: the left pieces in full if they fit, and the first of the right texts that fits.

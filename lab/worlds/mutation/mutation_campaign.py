@@ -32,6 +32,7 @@ from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm
 from lab.recording.records import Header
 from lab.text import UserError
+from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, run_campaign
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import Schedule, draw
@@ -167,7 +168,7 @@ class MutantOutcome(Struct, frozen=True):
 class MutationJob(Struct, frozen=True):
     """The work for all mutants: the campaign of the original, its runs and explorations, and the tasks.
 
-    ``calm`` are the calm runs, and ``calm_cost`` is what the original costs in them. A run that takes more than
+    ``calm`` are the calm runs, and ``calm_costs`` what the original costs in each. A run that takes more than
     ``limit_s`` seconds of computing is a runaway.
     """
 
@@ -176,7 +177,7 @@ class MutationJob(Struct, frozen=True):
     behaviours: tuple[Behaviour, ...]
     explorations: tuple[Exploration, ...]
     calm: tuple[Schedule, ...]
-    calm_cost: CalmCost
+    calm_costs: tuple[CalmCost, ...]
     tasks: tuple[MutantTask, ...]
     limit_s: float
 
@@ -203,7 +204,7 @@ class MutationCampaign:
         self.original: list[OriginalRun] = []
         self.explorations: tuple[Exploration, ...] = ()
         self.calm = calm_schedules(campaign.plan)
-        self._calm_cost = CalmCost()
+        self._calm_costs: tuple[CalmCost, ...] = ()
         self._judged_runs: Counter[str] = Counter()
         self._properties = properties
         self._files = tuple(str(module.path) for module in source.modules.values())
@@ -237,7 +238,7 @@ class MutationCampaign:
         with closing(
             map_chunks(partial(_measure_calm, campaign), ([each] for each in self.calm), workers)
         ) as costs:
-            self._calm_cost = sum(costs, CalmCost())
+            self._calm_costs = tuple(costs)
 
     def explore_original(self, parameters: dict[str, Any]) -> None:
         """Explore the original, if that takes no more than MOST_STATES states, for comparison with survivors."""
@@ -262,7 +263,7 @@ class MutationCampaign:
                 behaviours,
                 self.explorations,
                 self.calm,
-                self._calm_cost,
+                self._calm_costs,
                 tasks,
                 limit_s,
             )
@@ -411,17 +412,20 @@ def _run_once(
 
 def _run_calmly(job: MutationJob, mutant: type[Algorithm]) -> tuple[str, str] | None:
     """Return by what the mutant is killed in the calm runs, and a text; None if they cost no more."""
-    cost = CalmCost()
     try:
         with time_limit(job.limit_s, RunTooLongError()):
-            for schedule in job.calm:
-                cost += measure(mutant, job.campaign.base, schedule)
+            costs = [measure(mutant, job.campaign.base, schedule) for schedule in job.calm]
     except (RunawayError, RunTooLongError):
         return RUNAWAY, "in a calm run"
     except Exception as error:  # in what the protocol does outside of its steps
         return RAISES.id, f"{type(error).__name__}: {error}"
-    excess = cost.excess_over(job.calm_cost)
-    return (COST, f"in {len(job.calm)} calm runs, {excess}") if excess else None
+    # by sizes: what costs more in a small cluster is too little in a large one
+    for size in dict.fromkeys(len(schedule.nodes) for schedule in job.calm):
+        places = [place for place, schedule in enumerate(job.calm) if len(schedule.nodes) == size]
+        cost, usual = (sum((each[place] for place in places), CalmCost()) for each in (costs, job.calm_costs))
+        if excess := cost.excess_over(usual):
+            return COST, f"in {len(places)} calm runs with {format_count(size, 'node')}, {excess}"
+    return None
 
 
 def _explored(
