@@ -162,8 +162,9 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
         self._drawn, self._drawn_top = drawn, top
 
     def _scroll(self, top: int) -> None:
-        # by force: lines that have just come are refused until the scroll bar is laid out for them
+        # by force: for new lines, the scroll bar is laid out only later, and its place must be set
         self.scroll_to(y=max(0, top), animate=False, force=True, immediate=True)
+        self.vertical_scrollbar.position = self.scroll_y
 
     def _follow_end(self) -> None:
         """Scroll to the end if the view follows it, or is scrolled beyond it."""
