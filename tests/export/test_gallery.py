@@ -4,12 +4,9 @@ import pytest
 
 from lab.guide.contents import find_page
 from tests.export.gallery import FIGURES, FOLDER, draw
-from tests.profile import SOAK
-
-TRIED = [*FIGURES] if SOAK else [*FIGURES][::3]
 
 
-@pytest.mark.parametrize("name", TRIED)
+@pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_up_to_date(name: str) -> None:
     """``python -m tests.export.gallery`` makes them anew."""
     assert draw(name) == (FOLDER / f"figure-{name}.svg").read_text("utf-8")
