@@ -75,7 +75,7 @@ class ExploreSetUpsDocument(Document, frozen=True):
 
 
 class Reporting(Struct, frozen=True):
-    """How explorations are reported. ``find``: of which assertion a counterexample is recorded; any if empty."""
+    """The report on explorations. ``find``: the assertion whose counterexample is recorded; any if empty."""
 
     find: str
     out: Path | None

@@ -44,6 +44,7 @@ def test_no_recording_can_break_it() -> None:
     wait = Wait("\x1b[2J", 1, "\x1b answers", 0, 1, (9,))
     strange = NodeState(4, "running", 1, 0, {"ok": "many", "failed": None}, (wait,))
     assert _text(strange) == r"c4 \x1b → 9"
+    assert _text(NodeState(77, "paused")) == "77 ‖ paused", "a node that the header does not have"
 
 
 def test_there_is_a_row_for_it_only_where_there_are_such_nodes() -> None:

@@ -36,9 +36,10 @@ def outside_pieces(nodes: Iterable[NodeState], names: Mapping[int, str], styles:
     views = sorted(nodes, key=lambda view: view.id)
     pieces = list(_counts(views, styles))
     for view in views:
-        does = [(sanitize(names[view.id], _LONGEST_NAME), Style(bold=True)), *_activity(view, names, styles)]
-        padding = " " * max(0, _SLOT - width_of(does))
-        pieces += [(_GAP if pieces else "", Style()), *does, (padding, Style())]
+        name = sanitize(names.get(view.id, str(view.id)), _LONGEST_NAME)
+        cell = [(name, Style(bold=True)), *_activity(view, names, styles)]
+        padding = " " * max(0, _SLOT - width_of(cell))
+        pieces += [(_GAP if pieces else "", Style()), *cell, (padding, Style())]
     return pieces
 
 
