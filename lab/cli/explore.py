@@ -540,7 +540,8 @@ class _Exploration:
         width = max(map(len, tally.violated)) + 1
         for assertion in tally.violated:
             verdict = describe_verdict(explorer, assertion)
-            print_wrapped(f"  {assertion:{width}}{verdict}  ({describe_assertion(assertion)})")
+            short = describe_assertion(assertion)
+            print_wrapped(f"  {assertion:{width}}{verdict}" + (f"  ({short})" if short else ""))
 
     def _describe_others(self) -> str:
         """Return in words which nodes execute another protocol, and what clients call."""

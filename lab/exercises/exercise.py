@@ -418,8 +418,7 @@ def describe_topic(topic: str) -> str:
     words = RULES.get(topic, "")
     if topic in ASSERTIONS:
         found = ASSERTIONS[topic]
-        # the short name of a property of one's own may be nothing but its name
-        words = found.short if found.short != topic.replace("_", " ") else found.statement
+        words = found.short or found.statement
     elif topic.startswith("assumption "):
         number = topic.removeprefix("assumption ")
         words = ASSUMPTIONS.get(int(number), "") if number.isdecimal() else ""

@@ -963,7 +963,7 @@ def valid_history(workload: str) -> Assertion:
 
 def unloaded(name: str) -> Assertion:
     """Return what stands for a property whose code is not loaded: it is never judged."""
-    return Assertion(name, f"{name}, whose code is not loaded", short=name.replace("_", " "))
+    return Assertion(name, f"{name}, whose code is not loaded", short="")
 
 
 BUILT_IN: tuple[Assertion, ...] = (

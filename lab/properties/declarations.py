@@ -88,7 +88,7 @@ class Assumption(Declared, frozen=True):
 
 
 class Assertion(Declared, frozen=True, kw_only=True):
-    """A property: ``id`` as in the sources, ``statement`` in words, ``short`` for a line of verdicts.
+    """A property: ``id`` as in the sources, ``statement`` in words, and perhaps ``short`` for a line of verdicts.
 
     ``marked``: it depends on identifiers that stable storage keeps unique, so the effect of a wipe or of a lost
     write may show at any later time. ``reads`` are the fields of a node's state that it is about. ``relies_on``
@@ -99,6 +99,11 @@ class Assertion(Declared, frozen=True, kw_only=True):
     marked: bool = False
     reads: tuple[str, ...] = ()
     relies_on: tuple[int | str, ...] | None = None
+
+    @property
+    def label(self) -> str:
+        """The name, and the short words in parentheses if there are any."""
+        return f"{self.id} ({self.short})" if self.short else self.id
 
 
 class Invariant(Assertion, frozen=True):
@@ -245,7 +250,7 @@ def _declare(kind: type[P], function: Callable[..., Any], given: dict[str, Any])
         )
     given = {name: value for name, value in given.items() if value is not None}
     if issubclass(kind, Assertion):
-        given = {"short": name.replace("_", " "), **given}
+        given = {"short": "", **given}
         if "relies_on" in given:
             given["relies_on"] = tuple(map(_assumption_name, given["relies_on"]))
     within = given.get("within", "")

@@ -49,7 +49,7 @@ def format_verdicts(verdicts: Sequence[Verdict], is_behind: bool) -> Iterator[tu
     for has_short_names, excused, longest_why, counts in versions:
         alike: dict[VerdictText, list[str]] = {}
         for verdict in verdicts:
-            name = verdict.assertion + (f" ({ASSERTIONS[verdict.assertion].short})" if has_short_names else "")
+            name = ASSERTIONS[verdict.assertion].label if has_short_names else verdict.assertion
             alike.setdefault(_format_verdict(verdict, excused, longest_why), []).append(name)
         parts = [
             (f"{len(labels)} {_BRIEF[text]}", word)
@@ -113,7 +113,7 @@ def format_witness(violation: Violation) -> str:
 
 
 def _format_status(violation: Violation) -> str:
-    broken, name = violation.broken, f"{violation.assertion} ({ASSERTIONS[violation.assertion].short})"
+    broken, name = violation.broken, ASSERTIONS[violation.assertion].label
     if violation.is_failure:
         return f"{name} violated {_intact_text(violation)}"
     numbers = " and ".join(f"{each.assumption}" for each in broken)

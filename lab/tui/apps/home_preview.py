@@ -93,7 +93,7 @@ def _describe_theory(protocol: type[Algorithm], width: int) -> Iterator[Text]:
     yield from wrap(Text(f"{theory.removesuffix(':')}." if theory.endswith(":") else theory), width)
     yield Text()
     yield from _hang("source    ", " ".join(source.split()), width, DIM)
-    promises = (f"{name} ({ASSERTIONS[name].short})" for name in protocol.promises)
+    promises = (ASSERTIONS[name].label for name in protocol.promises)
     yield from _hang("promises  ", ", ".join(promises), width, DIM)
 
 

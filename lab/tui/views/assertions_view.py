@@ -118,7 +118,7 @@ def unjudged_rows(header: Header, width: int) -> Iterator[Line]:
     """Yield the assertions that the protocol does not promise, which are not judged."""
     undeclared = [each for each in BUILT_IN if each.id not in (*header.protocol.promises, RAISES.id)]
     if undeclared:
-        text = ", ".join(f"{each.id} ({each.short})" for each in undeclared)
+        text = ", ".join(each.label for each in undeclared)
         title = sanitize(header.title, 40)
         for row in textwrap.wrap(f"{title} does not promise {text}; not judged", max(20, width - 4)):
             yield [(f"   {row}", DIM)]
