@@ -125,7 +125,8 @@ def test_thirty_students_are_seen_at_a_glance(size: tuple[int, int]) -> None:
         await seen.until(lambda: "stuck-3" in seen.text, "the class")
         rows = seen.text.split("\n")
         first = next(row for row in rows if "stuck-3" in row)
-        assert first.split()[1:][:7] == ["stuck-3", "stuck", "17", "min", "✓✓✗○…", "two-coordinators", "2"]
+        attempt = "2" if size[0] >= 120 else "2…"  # its comment is cut off
+        assert first.split()[1:][:7] == ["stuck-3", "stuck", "17", "min", "✓✓✗○…", "two-coordinators", attempt]
         assert "20 of 30 students logged in · 4 stuck · 2 idle" in rows[0]
         names = [student.name for student in sort_by_need(tuple(thirty()))]
         shown = [name for name in names if f" {name} " in seen.text]

@@ -127,7 +127,7 @@ def test_the_class_is_shown_what_is_on_the_screen(presentation: Presentation) ->
         await seen.press("pageup")
         await seen.until(lambda: class_.positions[-1].place == 2, "back")
         assert class_.positions[-1].reached == 3
-        assert "12 of 14 students follow" in seen.text
+        await seen.until(lambda: "12 of 14 students follow" in seen.text, "the class follows again")
 
     teach(presentation, test)
 
@@ -169,7 +169,7 @@ def test_a_server_that_has_gone_is_sought(presentation: Presentation) -> None:
         class_.failure = None
         await seen.until_message("the server is back")
         assert (class_.connected, class_.positions[-1].place) == (2, 2)
-        assert "12 of 14 students follow" in seen.text
+        await seen.until(lambda: "12 of 14 students follow" in seen.text, "the class follows again")
 
     teach(presentation, test)
 
