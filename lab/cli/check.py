@@ -20,12 +20,12 @@ from lab.cli.options import (
     base_header,
     command,
     node_range,
+    wanted_assertion,
     wanted_outside,
     whole_number,
 )
 from lab.cli.progress import Progress
 from lab.cli.terminal import UsageError, interrupt_on_signals
-from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, RunOutcome, run_campaign, runs_left
 from lab.worlds.campaign.campaign_recording import MOST_PARTS, CampaignHeader, CampaignWriter
@@ -216,10 +216,7 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
     runs = options.runs or (_DEFAULT_RUNS if options.minutes is None and not systematic else "0")
     timing = timing_of(options.t)
     faults = wanted_faults(options.faults, systematic)
-    workload = () if options.workload is None else (options.workload,)
-    promised = (*protocol.promises, *workload, RAISES.id)
-    if options.find is not None and options.find not in promised:
-        raise UsageError(f"--find {options.find}: the assertions of {protocol.name} are {', '.join(promised)}")
+    find = wanted_assertion(options.find, protocol.promises, options.workload, protocol.name)
     wanted = wanted_outside(options.workload, options.clients, options.rate, options.service, options.sandbox)
     nodes = options.nodes or (SYSTEMATIC_NODES if systematic else DEFAULT_NODES)
     least, most = node_range(nodes, _MOST_NODES)
@@ -235,7 +232,7 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
         absolute_target(target),
         base,
         plan_of(protocol, (least, most), faults, timing).with_outside(base.roles, wanted.clients),
-        SearchGoal(options.find or "", options.strict),
+        SearchGoal(find, options.strict),
         whole_number("--seed", options.seed, 0),
         runs_wanted,
         not options.blind,

@@ -29,11 +29,10 @@ from lab.cli.campaign_report import (
 from lab.cli.check_options import DEFAULT_FAULTS, PLANNING, CheckOptions
 from lab.cli.check_session import CheckSession, campaign_file
 from lab.cli.documents import Document
-from lab.cli.options import node_range, wanted_outside, whole_number
+from lab.cli.options import node_range, wanted_assertion, wanted_outside, whole_number
 from lab.cli.progress import Progress
 from lab.cli.terminal import TerminalConsole, UsageError, interrupt_on_signals, print_wrapped
 from lab.output import print_line, print_remark
-from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm
 from lab.text import sanitize
 from lab.units import format_count, format_us
@@ -344,11 +343,8 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm], com
             f"--for {options.for_}: programs take a while to start: at least {format_us(_LEAST_RUN_US)}"
         )
     timing = timing_of(options.t or _DEFAULT_T)
-    workload = () if wanted.workload is None else (wanted.workload,)
-    promised = (*protocol.promises, *workload, RAISES.id)
-    if options.find is not None and options.find not in promised:
-        raise UsageError(f"--find {options.find}: the assertions of these runs are {', '.join(promised)}")
-    if not (protocol.promises or workload):
+    find = wanted_assertion(options.find, protocol.promises, wanted.workload, "these runs")
+    if not (protocol.promises or wanted.workload):
         raise UsageError(
             f"{protocol.name} promises nothing, so nothing would be judged: add --workload (what clients do), or "
             "a --lens with promises (election, or a class of yours)"
@@ -362,7 +358,7 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm], com
         absolute_target(target),
         base,
         live_schedule_plan((least, most), faults, run_us).with_outside(base.roles, wanted.clients),
-        SearchGoal(options.find or "", options.strict),
+        SearchGoal(find, options.strict),
         whole_number("--seed", options.seed, 0),
         whole_number("--runs", runs, 0),
         guided=False,

@@ -26,9 +26,9 @@ from lab.cli.documents import Document, print_json
 from lab.cli.junit import JUnitSuite, write_junit
 from lab.cli.options import exit_if_workers_fail, whole_number, worker_count, writable, writable_recording
 from lab.cli.progress import Progress
+from lab.cli.recording_report import format_errors
 from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, print_wrapped
 from lab.output import print_error, print_remark
-from lab.properties.verdicts import ERROR_IN_CODE
 from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome
 from lab.worlds.campaign.campaign_recording import CampaignWriter
@@ -91,8 +91,8 @@ class CheckSession(ABC, Generic[Run, Kept]):
             )
         write_junit(self._junit, [self._junit_suite(kept, time.monotonic() - began_s)])
         self._report(kept)
-        for name, error in self.totals.errors.items():
-            print_error(f"{name} is not judged: {ERROR_IN_CODE}: {error}")
+        for line in format_errors(self.totals.errors):
+            print_error(line)
         if writer is not None:
             print_remark(describe_file(writer, self._again))
         if self.interrupted:

@@ -15,7 +15,7 @@ from lab.cli.campaign_report import describe_assertion
 from lab.cli.documents import Document, Json, print_json
 from lab.cli.explore_set_ups import (
     MemberDocument,
-    Reporting,
+    ReportOptions,
     explore_all,
     is_unjudged,
     members_of,
@@ -30,6 +30,7 @@ from lab.cli.options import (
     base_header,
     command,
     one_of,
+    wanted_assertion,
     whole_number,
     writable,
     writable_recording,
@@ -44,7 +45,6 @@ from lab.cli.terminal import (
 )
 from lab.kernel import Timing
 from lab.output import print_line
-from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm, Election, installed
 from lab.recording.records import Header
 from lab.recording.writer import Writer
@@ -244,12 +244,12 @@ def explore(options: ExploreOptions) -> int:
             raise UsageError(f"--out {options.out}: name a .jsonl file")
         writable_recording("--out", options.out)
     junit = None if options.junit is None else writable("--junit", options.junit)
-    find = _find(options, protocol, campaign)
+    find = wanted_assertion(options.find, protocol.promises, campaign.workload, protocol.name)
     with _explained(target, protocol, campaign):
         if campaign.runs > 1 or file.is_wanted:
             again = _resume_command(options, campaign)
-            reporting = Reporting(find, options.out, junit, options.json)
-            return explore_all(campaign, protocol, file, again, reporting)
+            wanted = ReportOptions(find, options.out, junit, options.json)
+            return explore_all(campaign, protocol, file, again, wanted)
         exploration = _Exploration(options, campaign, target)
         exploration.search()
     explorer = exploration.explorer
@@ -312,15 +312,6 @@ def _junit_suite(document: ExploreDocument) -> JUnitSuite:
 
 
 # from the options to set-ups
-
-
-def _find(options: ExploreOptions, protocol: type[Algorithm], campaign: ExplorationCampaign) -> str:
-    """Return the assertion whose counterexample is to be recorded; empty for any."""
-    known = (*protocol.promises, *filter(None, [campaign.workload]), RAISES.id)
-    if options.find is not None and options.find not in known:
-        raise UsageError(f"--find {options.find}: the assertions of {protocol.name} are {', '.join(known)}")
-    return options.find or ""
-
 
 _PLANNING = (
     *("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "suspicions", "role", "workload", "client"),

@@ -74,8 +74,8 @@ class ExploreSetUpsDocument(Document, frozen=True):
     recording: str | None
 
 
-class Reporting(Struct, frozen=True):
-    """The report on explorations. ``find``: the assertion whose counterexample is recorded; any if empty."""
+class ReportOptions(Struct, frozen=True):
+    """The report wanted on explorations. ``find``: the assertion of the counterexample to record; any if empty."""
 
     find: str
     out: Path | None
@@ -88,7 +88,7 @@ def explore_all(
     protocol: type[Algorithm],
     file: CampaignFile,
     again: Sequence[str],
-    reporting: Reporting,
+    wanted: ReportOptions,
 ) -> int:
     """Explore the set-ups that are not in the file yet, and report on all; return the exit status."""
     began_s = time.monotonic()
@@ -110,17 +110,17 @@ def explore_all(
                 progress(len(found))
         if writer is not None:
             print_remark(describe_file(writer, again))
-    out, as_json = reporting.out, reporting.as_json
+    out, as_json = wanted.out, wanted.as_json
     if not as_json:
         print_explored(campaign, found)
-    smallest = smallest_finding(found, reporting.find)
+    smallest = smallest_finding(found, wanted.find)
     path = None
     if out is not None and smallest is not None:
         record_explored(campaign, protocol, smallest, out)
         print_failures(out)
         report_if_not_shown(out, smallest.assertion)
         path = out
-    write_junit(reporting.junit, [_junit_suite(campaign, found, time.monotonic() - began_s)])
+    write_junit(wanted.junit, [_junit_suite(campaign, found, time.monotonic() - began_s)])
     if as_json:
         print_json(document_of(campaign, found, path))
     elif path is not None and smallest is not None:

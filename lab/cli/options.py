@@ -9,7 +9,7 @@ import inspect
 import os
 import re
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -26,6 +26,7 @@ from lab.foreign_file import read_foreign_text
 from lab.kernel import Protocol, Timing
 from lab.output import print_remark, print_text
 from lab.places import new_recording_path
+from lab.properties.assertions import RAISES
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, Election
 from lab.protocols.services import SERVICES
 from lab.protocols.sources import summary_of
@@ -304,6 +305,14 @@ def wanted_outside(
         return Wanted.of(workload, clients, rate, named_services(services), sandbox)
     except SettingError as error:
         raise UsageError(str(error)) from None
+
+
+def wanted_assertion(find: str | None, promises: Sequence[str], workload: str | None, of: str) -> str:
+    """Return the assertion that ``--find`` names; empty if it is not given. ``of``: whose assertions they are."""
+    known = (*promises, *filter(None, [workload]), RAISES.id)
+    if find is not None and find not in known:
+        raise UsageError(f"--find {find}: the assertions of {of} are {', '.join(known)}")
+    return find or ""
 
 
 def worker_count(text: str | None) -> int:

@@ -165,9 +165,9 @@ def is_unjudged(judge: Judge) -> bool:
     return words == {"not judged"}
 
 
-def errors_in(judge: Judge) -> list[str]:
+def format_errors(errors: Mapping[str, str]) -> list[str]:
     """Return a line for each assertion whose own code has raised an error: nothing is known of it."""
-    return [sanitize(f"{name} is not judged: {ERROR_IN_CODE}: {error}") for name, error in judge.errors.items()]
+    return [sanitize(f"{name} is not judged: {ERROR_IN_CODE}: {error}") for name, error in errors.items()]
 
 
 def format_verdicts(judge: Judge, store: RecordStore, has_clients: bool = False) -> list[str]:

@@ -27,7 +27,7 @@ from lab.cli.progress import Progress
 from lab.cli.recording_report import (
     RecordingSummary,
     VerdictSummary,
-    errors_in,
+    format_errors,
     format_explanation,
     format_verdicts,
     is_truncated,
@@ -242,7 +242,7 @@ def _verify(
             if not quiet:
                 _print_report(path, store.header, report)
                 _print_verdicts(judge, store, workload)
-            for line in (in_error := errors_in(judge)):
+            for line in (in_error := format_errors(judge.errors)):
                 print_error(f"{path}: {line}")
             if unjudged:
                 print_error(f"{path}: nothing was judged, so nothing holds")

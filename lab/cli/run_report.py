@@ -18,7 +18,7 @@ from lab.cli.history_report import WorkloadSummary, judge_clients
 from lab.cli.progress import Progress
 from lab.cli.recording_report import (
     VerdictSummary,
-    errors_in,
+    format_errors,
     format_verdicts,
     is_unjudged,
     summarize_verdicts,
@@ -203,7 +203,7 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
         return EXIT_INTERRUPTED if interrupted else 0 if report.passed else EXIT_NOT_AS_EXPECTED
     if interrupted and not judge.has_run:
         return EXIT_INTERRUPTED
-    problems += _script_problems(config, store) if config.script else errors_in(judge)
+    problems += _script_problems(config, store) if config.script else format_errors(judge.errors)
     for line in problems:
         print_error(line)
     if interrupted:

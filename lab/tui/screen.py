@@ -418,7 +418,6 @@ class RunScreen(Screen[None]):
         self._panes.show(panes, context.selected, disagree)
         self._watching.draw()
         self._draw_lines(snapshot, panes)
-        self._outside.show(snapshot.others, source.store.header.names, context.styles)
         self.views.show(context.cursor())
         self._drawn_frames += 1
         if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
@@ -484,6 +483,7 @@ class RunScreen(Screen[None]):
             self._hall.show(leaders, panes, leaders.are_rivals or gravest[1] == "fails", styles)
         else:
             self._headline.show(leaders, faults, gravest, styles)
+        self._outside.show(snapshot.others, source.store.header.names, styles)
         self._faults.show(format_faults(snapshot.faults), styles)
         self._verdicts.show(format_verdicts(verdicts, is_behind), self.context.key("next-violation"), styles)
         keys = {action.word: action.shown for action in self.context.offered}

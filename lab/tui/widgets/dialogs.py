@@ -263,9 +263,9 @@ class FilterableList(RowList):
         self.post_message(self.FilterChanged(typed))
 
     def on_key(self, event: events.Key) -> None:
-        letter = event.character if event.is_printable else None
         if self._is_short:
             return
+        letter = event.character if event.is_printable else None
         if event.key == "escape" and self.typed is not None:
             typed = None
         elif event.key == "backspace" and self.typed is not None:
