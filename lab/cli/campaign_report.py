@@ -274,17 +274,19 @@ def print_finding(finding: Finding) -> None:
 def _events_of(finding: Finding) -> list[ExplanationLine]:
     """Return the events that led to the violation: its causes, and the faults of the script until then.
 
-    A node that was killed causes no step: without the command nothing would say why it is silent. Where faults
-    broke an assumption, the lines of these say so.
+    Of the commands, those are left out that follow a cause, such as a crash: it is their effect. Where faults broke
+    an assumption, the lines of these say so.
     """
     causes = explain_violation(finding.records, finding.violation)
     if finding.violation.broken:
         return causes
     last = finding.violation.record
+    explained = {line.record for line in causes}
     faults = [
         ExplanationLine(number, record.at_us, None, record.text)
         for number, record in enumerate(finding.records[: last + 1])
         if isinstance(record, Commanded) and not record.refused and not record.reached
+        if number - 1 not in explained
     ]
     return sorted([*causes, *faults], key=lambda line: line.record)
 

@@ -3,11 +3,12 @@
 A step has at most one cause: the step that sent the message it received, or the step that began the wait that
 timed out. Steps of nodes that start, and of periodic timers, have none. So the explanation of a state is a chain
 of records, and that of a violation consists of these chains and of the records that broke assumptions, in the
-order of records.
+order of records; and of the crashes because of which one of these nodes forgot what it had not stored, or nothing
+was heard from it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from lab.units import format_us
 _FARTHEST = 200_000
 """The distance, in records, within which causes are searched."""
 _MOST_CAUSES = 1000
+_CRASHES: dict[str, str] = {"killed": "is killed", "failed": "fails"}
 
 
 class ExplanationLine(Struct, frozen=True):
@@ -51,6 +53,8 @@ def explain_violation(
     for broken in violation.broken:
         known = lines.get(broken.record)
         lines[broken.record] = walk.breaking(broken) if known is None else _with_broken(known, broken)
+    for line in walk.crashes(lines):
+        lines.setdefault(line.record, line)
     every = {**gaps, **lines}
     return [every[number] for number in sorted(every)]
 
@@ -62,6 +66,8 @@ def _with_broken(line: ExplanationLine, broken: Broken) -> ExplanationLine:
 class _CausalWalk:
     def __init__(self, record: Callable[[int], Record | None]) -> None:
         self._record = record
+        self._silent: dict[int, tuple[int, ...]] = {}
+        """The peers from which nothing was heard, for the number of the step that shows it."""
 
     def breaking(self, broken: Broken) -> ExplanationLine:
         """Return the line of the record that broke an assumption."""
@@ -88,6 +94,32 @@ class _CausalWalk:
             number, effect = cause, next_effect
         return found[::-1]
 
+    def crashes(self, explained: Collection[int]) -> list[ExplanationLine]:
+        """Return the crashes that made a node forget, with its restart, or silent, in these explained records."""
+        found: list[ExplanationLine] = []
+        forgetful: set[tuple[int, int]] = set()
+        silent: set[int] = set()
+        first, last = min(explained, default=0), max(explained, default=-1)
+        for number, record in self._before(last + 1):
+            if number < first and not forgetful:
+                break
+            if number in explained:
+                silent.update(self._silent.get(number, ()))
+                if isinstance(record, Step) and record.incarnation > 1:
+                    forgetful.add((record.node, record.incarnation))
+            if isinstance(record, Step) and isinstance(record.input, Started):
+                if (record.node, record.incarnation) in forgetful:
+                    text = _describe_start(record.node, record.input)
+                    found.append(ExplanationLine(number, record.at_us, record.node, text))
+            elif isinstance(record, Process):
+                node, crash = record.node, _CRASHES.get(record.event)
+                later = (node, record.incarnation + 1)
+                if crash and (node in silent or later in forgetful):
+                    found.append(ExplanationLine(number, record.at_us, node, f"{node} {crash}"))
+                    forgetful.discard(later)
+                silent.discard(node)  # this was its last event before the silence
+        return found
+
     def _cause(self, number: int, step: Step) -> tuple[int | None, str, str]:
         """Return (record of the cause, its text for this step, its text for the step of the cause)."""
         node, given = step.node, step.input
@@ -106,6 +138,7 @@ class _CausalWalk:
             if wait is None or wait.until_us is None:
                 return None, f"{given.procedure} of {node} is due", ""
             if wait.peers:
+                self._silent[number] = wait.peers
                 event = f"heard nothing from {' '.join(map(str, wait.peers))}"
             else:
                 event = f"waited {format_us(round(wait.until_us - wait.since_us, -3))} for {wait.what}"

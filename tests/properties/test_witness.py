@@ -49,6 +49,25 @@ def test_the_causes_of_both_states(paused: Rig, first: Violation) -> None:
     ]
 
 
+def test_a_crash_says_why_a_node_is_silent_and_why_it_forgets() -> None:
+    """With the restart of the one that forgets; earlier crashes of a node are left out."""
+    rig = Rig([1, 2, 3, 4], parameters=Bully.Parameters(halting="at_once")).started()
+    rig.do("at 500ms kill 1", "at 900ms restart 1", "at 1s kill 2", "at 2s restart 2", "at 2s kill 1", "at 3s kill 4")
+    rig.do("at 5s pause 3")
+    rig.run(9_000_000)
+    first = judged(rig.records).violations[0]
+    lines = [(line.at_us // 1000, line.text) for line in explain_violation(rig.records, first)]
+    assert lines[:6] == [
+        (1000, "2 is killed"),
+        (2000, "2 starts for the second time"),
+        (2000, "1 is killed"),
+        (3000, "4 is killed"),
+        (3250, "coordinator_timeout of 3 is due and waits for AreYouUp answers"),
+        (3370, "coordinator_timeout of 3: heard nothing from 4 and waits for AreYouUp answers"),
+    ]
+    assert not any("killed" in text or "starts" in text for _, text in lines[6:])
+
+
 def test_every_line_is_its_record_and_none_comes_twice(paused: Rig) -> None:
     """In order; the records of the states are included."""
     for violation in judged(paused.records).violations:
