@@ -274,8 +274,8 @@ def print_finding(finding: Finding) -> None:
 def _events_of(finding: Finding) -> list[ExplanationLine]:
     """Return the events that led to the violation: its causes, and the faults of the script until then.
 
-    Of the commands, those are left out that follow a cause, such as a crash: it is their effect. Where faults broke
-    an assumption, the lines of these say so.
+    Of the commands, those are left out that follow a cause, such as a crash: it is their effect. Where faults
+    broke an assumption, the lines of these say so.
     """
     causes = explain_violation(finding.records, finding.violation)
     if finding.violation.broken:

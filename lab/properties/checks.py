@@ -21,6 +21,7 @@ from lab.properties.declarations import (
     Counterexample,
     Eventually,
     Invariant,
+    KeyedValue,
     LeadsTo,
     Memory,
     OverHistory,
@@ -32,9 +33,6 @@ from lab.properties.declarations import (
 from lab.properties.states import GlobalState, LocalState
 from lab.properties.verdicts import Broken, Evidence, Occurrences, WitnessState
 from lab.units import format_count, format_us
-
-KeyedValue = tuple[Hashable, Hashable] | None
-"""(key, value), or None."""
 
 
 class Epoch(Struct):
@@ -82,10 +80,8 @@ class AgreementChecker:
             return None
         try:
             return self.assertion.value_of(state)
-        except Exception as error:
-            if not self.assertion.place:
-                raise
-            self.error = str(PropertyError.of(self.assertion, error))
+        except PropertyError as error:
+            self.error = str(error)
             return None
 
     @property

@@ -110,6 +110,10 @@ class Invariant(Assertion, frozen=True):
     """A property of single global states."""
 
 
+KeyedValue = tuple[Hashable, Hashable] | None
+"""A key, and a value for it; None of a node that is not concerned."""
+
+
 class Agreement(Assertion, frozen=True, kw_only=True):
     """A property that any two nodes that it concerns at the same time have the same value for the same key.
 
@@ -119,17 +123,28 @@ class Agreement(Assertion, frozen=True, kw_only=True):
 
     concerned: str
 
-    def value_of(self, node: NodeState) -> tuple[Hashable, Hashable] | None:
-        """Return (key, value), or None."""
-        if self.place and not getattr(node, "values", None):
+    def value_of(self, node: NodeState) -> KeyedValue:
+        """Return (key, value), or None. Raises PropertyError."""
+        if not self.place:
+            claim: KeyedValue = self.function(node)  # type: ignore[misc]
+            return claim
+        if not getattr(node, "values", None):
             return None  # it has made no step, or is down
-        found: tuple[Hashable, Hashable] | None = self.function(node)  # type: ignore[misc]
-        return found
+        try:
+            found: object = self.function(node)  # type: ignore[misc]
+        except Exception as error:
+            raise PropertyError.of(self, error) from None
+        if found is None or (isinstance(found, tuple) and len(found) == 2 and _is_hashable(found)):
+            return found
+        raise PropertyError(f"{self.id} returned {found!r}: return a key and a value, both hashable, or None")
 
-    def disagree(self, one: NodeState, other: NodeState) -> bool:
-        """Return whether two nodes in these local states violate it if the states are concurrent."""
-        this, that = self.value_of(one), self.value_of(other)
-        return this is not None and that is not None and this[0] == that[0] and this[1] != that[1]
+
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:  # of a part
+        return False
+    return True
 
 
 class Pairwise(Assertion, frozen=True):
@@ -307,13 +322,27 @@ def pairwise(function: Any = None, /, **given: Any) -> Any:
 
 
 def agreement(
-    *, concerned: str, relies_on: Relied = None, short: str | None = None, **more: Any
+    function: None = None,
+    /,
+    *,
+    concerned: str = "",
+    relies_on: Relied = None,
+    short: str | None = None,
+    **more: Any,
 ) -> _Decorator[Agreement]:
-    """Declare that any two nodes that it concerns at the same time agree: see ``Agreement``."""
+    """Declare that any two nodes that it concerns at the same time agree: see ``Agreement``.
+
+    Raises DeclaredWrongError unless ``concerned`` says which nodes these are.
+    """
+    if function is not None or not concerned:
+        raise DeclaredWrongError('say which nodes have to agree: @agreement(concerned="leading a term")')
     given = {"concerned": concerned, "relies_on": relies_on, "short": short, **more}
-    return lambda function: _declare(Agreement, function, given)
+    return _decorator(Agreement, function, given)  # type: ignore[no-any-return]
 
 
+@overload
+def eventually(function: Callable[[GlobalState], Outcome], /) -> Eventually: ...
+@overload
 def eventually(
     *,
     within: str | Bound = "",
@@ -321,17 +350,20 @@ def eventually(
     despite_cuts: bool = False,
     short: str | None = None,
     **more: Any,
-) -> _Decorator[Eventually]:
+) -> _Decorator[Eventually]: ...
+def eventually(function: Any = None, /, **given: Any) -> Any:
     """Declare a property that the cluster has ``within`` this time after the last disturbance, and from then on.
 
     A disturbance is a fault, a crash, a restart, a message or a timer that is late, or a moment from which an
     assumption holds again on which the property relies. The property is not required while a fault is in force;
     with ``despite_cuts``, it is required while links are cut.
     """
-    given = {"within": within, "relies_on": relies_on, "despite_cuts": despite_cuts, "short": short, **more}
-    return lambda function: _declare(Eventually, function, given)
+    return _decorator(Eventually, function, given)
 
 
+@overload
+def leads_to(function: Callable[[GlobalState], Iterable[str | Counterexample]], /) -> LeadsTo: ...
+@overload
 def leads_to(
     *,
     within: str | Bound = "",
@@ -339,10 +371,10 @@ def leads_to(
     despite_cuts: bool = False,
     short: str | None = None,
     **more: Any,
-) -> _Decorator[LeadsTo]:
+) -> _Decorator[LeadsTo]: ...
+def leads_to(function: Any = None, /, **given: Any) -> Any:
     """Declare that each item that the function yields is gone ``within`` this time without a disturbance."""
-    given = {"within": within, "relies_on": relies_on, "despite_cuts": despite_cuts, "short": short, **more}
-    return lambda function: _declare(LeadsTo, function, given)
+    return _decorator(LeadsTo, function, given)
 
 
 @overload

@@ -62,19 +62,16 @@ class Vocabulary(Struct, frozen=True):
 def vocabulary(protocol: type[Protocol] | None = None) -> Vocabulary:
     """Return the words of all protocols that are known here, and of this one. Raises CommandError."""
     own = (*OWN_PROTOCOLS.values(), *([] if protocol is None else [protocol]))
-    words = dict.fromkeys(pair for each in own for pair in _words_of(each))
+    words = dict.fromkeys(
+        (field.name, word) for each in own for field in each.fields for word in _words_of(field.type)
+    )
     return _vocabulary_of(_known_extensions(protocol), names_of_bare_commands(own), tuple(words))
 
 
 @cache
-def _words_of(protocol: type[Protocol]) -> tuple[tuple[str, str], ...]:
-    """Return the values of its fields that can be written without quotes: (field, value of an enum)."""
-    return tuple(
-        (field.name, word)
-        for field in protocol.fields
-        for word in type_of(field.type).words
-        if word.isidentifier() and word not in _RESERVED
-    )
+def _words_of(declared: Any) -> list[str]:
+    """Return the values of this type that can be written without quotes: those of an enum."""
+    return [word for word in type_of(declared).words if word.isidentifier() and word not in _RESERVED]
 
 
 def described_states() -> dict[str, str]:

@@ -1,9 +1,9 @@
-"""A watchdog for steps of nodes: a step that never returns fails its node, instead of hanging its world.
+"""A watchdog for steps of nodes, and for properties of the user's: one that never returns is ended.
 
 A timer signal arrives periodically, counted in this process's CPU time, so neither pauses nor other programs
-count. The handler inspects the stack. If it finds the same step too often in succession, it raises in the
-protocol's code; ``Node.step`` handles that like any error of the protocol. A step itself costs nothing. A single
-long call of a C library is interrupted only when it returns.
+count. The handler inspects the stack. If it finds the same step, or the same evaluation of a property, too often
+in succession, it raises in the user's code; ``Node.step`` and the judge handle that like any error of that code.
+A step itself costs nothing. A single long call of a C library is interrupted only when it returns.
 """
 
 import atexit
@@ -13,10 +13,13 @@ from types import FrameType
 
 from lab.kernel import Node
 from lab.kernel.failure import format_traceback
+from lab.properties.declarations import Agreement, evaluate, owed_items
 
 _MOST_S = 0.5
 _CHECKS = 8
 """The number of checks, at equal intervals, before a step has taken too long."""
+_JUDGING = {evaluate.__code__, owed_items.__code__, Agreement.value_of.__code__}
+"""The calls of properties."""
 
 
 # at exit, Python restores default signal actions; that of SIGVTALRM ends the process with another status
@@ -27,8 +30,12 @@ class StepTooLongError(Exception):
     """A step did not return."""
 
 
+class PropertyTooLongError(Exception):
+    """A property did not return."""
+
+
 def watch_steps() -> None:
-    """Watch the steps of this process from now on. In threads other than the main one, do nothing."""
+    """Watch steps and properties in this process from now on. In threads other than the main one, do nothing."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGVTALRM, _Watchdog().check)
         signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_S / _CHECKS, _MOST_S / _CHECKS)
@@ -42,27 +49,31 @@ def stop_watching() -> None:
 
 class _Watchdog:
     def __init__(self) -> None:
-        self._step: FrameType | None = None
+        self._call: FrameType | None = None
         self._seen = 0
 
     def check(self, number: int, frame: FrameType | None) -> None:
-        """Raise StepTooLongError if the present step has been found too often.
+        """Raise StepTooLongError, or PropertyTooLongError, if the present call has been found too often.
 
-        Raise again at each later check, in case the protocol catches the error.
+        Raise again at each later check, in case the user's code catches the error.
         """
-        step, culprit = _under_way(frame)
-        self._seen = self._seen + 1 if step is self._step else 0
-        self._step = step
-        if culprit and self._seen >= _CHECKS:
-            raise StepTooLongError(f"{culprit} did not return within {_MOST_S:g} s of computing")
+        call, culprit = _under_way(frame)
+        self._seen = self._seen + 1 if call is self._call else 0
+        self._call = call
+        if culprit and call is not None and self._seen >= _CHECKS:
+            error = StepTooLongError if call.f_code is Node.step.__code__ else PropertyTooLongError
+            raise error(f"{culprit} did not return within {_MOST_S:g} s of computing")
 
 
 def _under_way(frame: FrameType | None) -> tuple[FrameType | None, str]:
-    """Return (the step on the stack, the protocol's function in it); no function where raising is unsafe."""
+    """Return (the step, or call of a property, on the stack; the user's function in it).
+
+    The function is empty where raising is unsafe, and for built-in properties.
+    """
     culprit = ""
     interruptible = not _is_of(frame, "lab.worlds")  # never raise in a campaign's trace function
-    while frame is not None and frame.f_code is not Node.step.__code__:
-        if not _is_of(frame, "lab.kernel"):
+    while frame is not None and frame.f_code is not Node.step.__code__ and frame.f_code not in _JUDGING:
+        if not _is_of(frame, "lab.kernel") and not _is_of(frame, "lab.properties"):
             culprit = frame.f_code.co_name
         # the step has failed already, but code of the protocol may go on while its procedures are closed
         interruptible &= frame.f_code is not format_traceback.__code__

@@ -250,6 +250,8 @@ def test_the_interface(loaded: Path) -> None:
             "async def rounds_stay_small",
             "rounds_stay_small is a property, which never waits",
         ),
+        ('@agreement(concerned="in the last round")', "@agreement", "say which nodes have to agree: @agreement("),
+        ('@leads_to(within="2T")', "@leads_to", ""),
     ],
 )
 def test_a_mistake(lab: Lab, old: str, new: str, error: str) -> None:
@@ -267,6 +269,43 @@ def test_a_mistake(lab: Lab, old: str, new: str, error: str) -> None:
     elif error:
         assert "rounds_stay_small is not judged: an error in its code: " in done.out
         assert "one_chair fails" in done.out
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (
+            "while node.round:\n        pass\n    return None",
+            r"slow.py:\d+: PropertyTooLongError: same_chairs did not return within 0\.\d s",
+        ),
+        (
+            "return ('chairs', [node.chair])",
+            r"same_chairs returned \('chairs', \[''\]\): return a key and a value, both h",
+        ),
+        ("return node.chair", "same_chairs returned '': return a key and a value, both hashable, or None"),
+        ("return node.cheir", r"slow.py:\d+: AttributeError: the state of node \d has no cheir"),
+    ],
+    ids=["endless", "not hashable", "no pair", "misspelt"],
+)
+@pytest.mark.parametrize("command", ["run", "check", "explore", "verify"])
+def test_an_agreement_that_has_no_value(lab: Lab, command: str, code: str, error: str) -> None:
+    """Whatever the reason, it is named, and the command ends: with the status of a failure."""
+    text = f"@agreement(concerned='up')\ndef same_chairs(node):\n    'All have the same.'\n    {code}\n"
+    (lab.folder / "slow.py").write_text(f"from lab.properties import agreement\n{text}")
+    words = {
+        "run": RUN,
+        "check": ("check", "ballot.py", "--runs", "1", "--workers", "1"),
+        "explore": ("explore", "ballot.py", "--nodes", "2", "--kills", "0", "--depth", "3"),
+        "verify": ("verify", "run.jsonl", "--protocol", "ballot.py"),
+    }[command]
+    if command == "verify":
+        lab(*RUN, "--record", "run.jsonl")
+    done = lab(*words, "--properties", "slow.py")
+    assert done.status == 1, done
+    assert "Traceback" not in done.err
+    printed = " ".join((done.out + done.err).split())
+    assert re.search(f"same_chairs (is )?not judged: an error in its code: .*{error}", printed), printed
 
 
 def test_a_property_of_the_protocols_own_file_is_not_replaced(lab: Lab, folder: Path) -> None:

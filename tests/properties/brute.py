@@ -22,6 +22,12 @@ Cut = tuple[int, ...]
 """How many events of each node have happened, in the order of the nodes."""
 
 
+def disagree(agreement: Agreement, one: NodeState, other: NodeState) -> bool:
+    """Return whether two nodes in these local states violate the agreement if the states are concurrent."""
+    this, that = agreement.value_of(one), agreement.value_of(other)
+    return this is not None and that is not None and this[0] == that[0] and this[1] != that[1]
+
+
 class _Event(Struct):
     record: int
     view: NodeState
@@ -97,7 +103,7 @@ class Run:
             states = {n: self.state(n, count) for n, count in zip(self.nodes, cut, strict=True)}
             for one, other in combinations(self.nodes, 2):
                 this, that = states[one], states[other]
-                if this is not None and that is not None and agreement.disagree(this, that):
+                if this is not None and that is not None and disagree(agreement, this, that):
                     found.add((one, other))
         return found
 

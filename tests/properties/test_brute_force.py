@@ -14,7 +14,7 @@ from lab.protocols import Bully
 from lab.recording.records import Record, encode
 from tests.harness import T_US, Rig
 from tests.profile import amount
-from tests.properties.brute import Run
+from tests.properties.brute import Run, disagree
 from tests.properties.synthetic import Act, acts, run_of
 
 THOROUGH = settings(max_examples=amount(quick=40, soak=1_000))
@@ -49,7 +49,7 @@ def agree(records: list[Record]) -> int:
             one, other = (run.state(state.node, counts[state.node]) for state in violation.states)
             assert one is not None
             assert other is not None
-            assert agreement.disagree(one, other), f"in {violation.cut} nobody offends: {violation}\n{listing}"
+            assert disagree(agreement, one, other), f"in {violation.cut} nobody offends: {violation}\n{listing}"
             for state, view in zip(violation.states, (one, other), strict=True):
                 (begun,) = (event for event in run.events[state.node] if event.record == state.record)
                 assert agreement.value_of(begun.view) == agreement.value_of(view), (

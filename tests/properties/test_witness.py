@@ -49,10 +49,12 @@ def test_the_causes_of_both_states(paused: Rig, first: Violation) -> None:
     ]
 
 
-def test_a_crash_says_why_a_node_is_silent_and_why_it_forgets() -> None:
+def test_crashes_explain_silent_and_forgetful_nodes() -> None:
     """With the restart of the one that forgets; earlier crashes of a node are left out."""
     rig = Rig([1, 2, 3, 4], parameters=Bully.Parameters(halting="at_once")).started()
-    rig.do("at 500ms kill 1", "at 900ms restart 1", "at 1s kill 2", "at 2s restart 2", "at 2s kill 1", "at 3s kill 4")
+    rig.do(
+        "at 500ms kill 1", "at 900ms restart 1", "at 1s kill 2", "at 2s restart 2", "at 2s kill 1", "at 3s kill 4"
+    )
     rig.do("at 5s pause 3")
     rig.run(9_000_000)
     first = judged(rig.records).violations[0]

@@ -4,14 +4,17 @@ import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from types import FrameType
+from types import FrameType, FunctionType
 
 import pytest
 from msgspec.structs import replace
 
 from lab.kernel import Node, Payload, Protocol, Started, Step, Timing, on, procedure
 from lab.properties.assertions import RAISES
+from lab.properties.declarations import PropertyError, evaluate, invariant
+from lab.properties.states import GlobalState
 from lab.worlds.campaign.campaign import run_campaign
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.watchdog import _CHECKS, _Watchdog, watch_steps
@@ -146,6 +149,37 @@ def test_a_protocol_that_goes_on_all_the_same() -> None:
     watch_steps()
     assert f"started {ERROR}" in Solo(Clings).start().failed
     assert len(caught) == 2
+
+
+def test_a_property_that_never_returns() -> None:
+    """Also one that catches the error; a built-in one is left alone, however long it takes."""
+    caught: list[Exception] = []
+
+    def clings(state: GlobalState) -> bool:
+        """It holds."""
+        while len(caught) < 2:
+            try:
+                while True:
+                    pass
+            except Exception as error:
+                caught.append(error)
+        while True:
+            pass
+
+    def is_slow(state: GlobalState) -> bool:
+        """It holds."""
+        began_s = time.process_time()
+        while time.process_time() < began_s + 0.3:
+            pass
+        return True
+
+    built_in = FunctionType(is_slow.__code__, {"time": time, "__name__": "lab.properties.assertions"})
+    built_in.__module__, built_in.__doc__ = "lab.properties.assertions", "It holds."
+    watch_steps()
+    with pytest.raises(PropertyError, match=f"PropertyTooLongError: clings {ERROR}"):
+        evaluate(invariant(clings), GlobalState({}))
+    assert len(caught) == 2
+    assert evaluate(invariant(built_in), GlobalState({})) is True
 
 
 def test_many_steps_that_take_long_together() -> None:

@@ -21,6 +21,7 @@ from lab.properties.declarations import (
     Declared,
     Eventually,
     Invariant,
+    KeyedValue,
     LeadsTo,
     OverHistory,
     Pairwise,
@@ -103,6 +104,7 @@ class StateJudge:
         self._view_classes: list[int] = []
         self._paused_classes: dict[int, int] = {}
         self._views: list[LocalState] = []
+        self._claims: list[tuple[KeyedValue, ...]] = []
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[tuple[int, ...], StateVerdict] = {}
         self._pairs: dict[tuple[str, int, int], bool] = {}
@@ -199,7 +201,7 @@ class StateJudge:
 
     def _view_class(self, view: NodeState) -> int:
         state = self._typed(view)
-        claims = tuple(agreement.value_of(state) for agreement in self._agreements)
+        claims = tuple(self._claim(agreement, state) for agreement in self._agreements)
         for agreement, claim in zip(self._agreements, claims, strict=True):
             if claim is not None:
                 self._concerned[agreement.id].add(view.id)
@@ -209,7 +211,18 @@ class StateJudge:
         number = self._numbers.setdefault(observed, len(self._views))
         if number == len(self._views):
             self._views.append(state)
+            self._claims.append(claims)
         return number
+
+    def _claim(self, agreement: Agreement, state: LocalState) -> KeyedValue:
+        """Return the key and the value of a local state; None if the agreement has an error in its code."""
+        if agreement.id in self.errors:
+            return None
+        try:
+            return agreement.value_of(state)
+        except PropertyError as error:
+            self.errors[agreement.id] = str(error)
+            return None
 
     def _judge(self, classes: tuple[int, ...], state: State) -> StateVerdict:
         views = [self._views[observed] for observed in classes]
@@ -218,11 +231,8 @@ class StateJudge:
         kills, cuts, pauses = self._past(state)
         whole.failures = kills + sum(view.process == "failed" for view in views)
         whole.ever_broken = frozenset((*self._begun[-1], *((8,) if cuts else ()), *((9,) if pauses else ())))
-        violated = [
-            each.id
-            for each in self._agreements
-            if any(each.disagree(one, other) for one, other in combinations(views, 2))
-        ]
+        claims = zip(*(self._claims[observed] for observed in classes), strict=True)
+        violated = [each.id for each, made in zip(self._agreements, claims, strict=True) if _differ(made)]
         violated += [each.id for each in self._pairwise if self._has_bad_pair(each, classes)]
         violated += [each.id for each in self._invariants if self._is_violated(each, whole)]
         if any(view.process == "failed" for view in views):
@@ -299,3 +309,9 @@ class StateJudge:
         except PropertyError as error:
             self.errors[declared.id] = str(error)
             return None
+
+
+def _differ(claims: Iterable[KeyedValue]) -> bool:
+    """Return whether two nodes have different values for one key."""
+    values: dict[Hashable, Hashable] = {}
+    return any(values.setdefault(key, value) != value for key, value in filter(None, claims))

@@ -16,6 +16,7 @@ from lab.kernel import ProtocolError
 from lab.properties.declarations import DeclaredWrongError
 from lab.text import UserError
 from lab.worlds.time_limit import time_limit
+from lab.worlds.watchdog import watch_steps
 
 _MOST_S = 3
 
@@ -97,6 +98,7 @@ def load_module(named: Path) -> ModuleType:
         sys.modules.update({name: other for name, other in forgotten.items() if name not in sys.modules})
         if folder not in sys.path:
             sys.path.append(folder)
+    watch_steps()  # and its properties, which any process may evaluate
     return module
 
 
