@@ -1,34 +1,26 @@
 """Model checking in Python: the search of all executions of a small cluster, as ``lab explore`` makes it."""
 
-import tempfile
-import weakref
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
-from msgspec.structs import replace
-
-from lab.api.run import ClusterArguments, Protocol, Run, html_of, lines_of
-from lab.kernel import CommandInput, Timing
-from lab.properties.assertions import ENDS
+from lab.api.run import ClusterArguments, Protocol, Run, html_of, lines_of, temporary_run
+from lab.kernel import Timing
 from lab.properties.history_verdict import promises_of
-from lab.protocols import Election
-from lab.recording.cluster_state import ClusterState
-from lab.recording.records import Header
-from lab.recording.writer import Writer
+from lab.protocols import Algorithm, Election
 from lab.script.commands import ProtocolCommandLine
 from lab.script.parse import parse
 from lab.script.scope import CommandError, Scope
 from lab.text import UserError, did_you_mean
 from lab.units import format_count
-from lab.worlds.explored.counterexample import record_counterexample
+from lab.worlds.campaign.exploration import ExplorationCampaign, SetUp, explorer_of, outcome_of, record_explored
 from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, SearchTally
 from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
 from lab.worlds.loading.config import simulation_header
-from lab.worlds.loading.given_calls import calls_of, given_clients
+from lab.worlds.loading.given_calls import calls_of
 from lab.worlds.loading.members import require_executable
 
 _TIMING = Timing(100_000, 100_000)
@@ -44,19 +36,18 @@ class Exploration:
     """
 
     def __init__(
-        self, explorer: Explorer, header: Header, cluster: ClusterArguments, timeouts: Timeouts, restarts: int
+        self, campaign: ExplorationCampaign, protocol: type[Algorithm], own_target: str | None, explorer: Explorer
     ) -> None:
-        self._explorer = explorer
-        self._header = header
-        self._cluster = cluster
-        self._timeouts: Timeouts = timeouts
-        self._restarts = restarts
+        self._campaign = campaign
+        self._protocol = protocol
+        self._own_target = own_target
+        self._outcome = outcome_of(explorer, campaign.set_ups[0])
         self.tally: SearchTally = explorer.tally
-        self.failures = tuple(name for name in explorer.violated if not explorer.broken[name])
-        self.excused = tuple(name for name in explorer.violated if explorer.broken[name])
+        self.failures = tuple(each.assertion for each in self._outcome.found if not each.broken)
+        self.excused = tuple(each.assertion for each in self._outcome.found if each.broken)
 
     def __str__(self) -> str:
-        tally, name = self.tally, self._cluster.protocol.name
+        tally, name = self.tally, self._protocol.name
         counts = f"{format_count(tally.states, 'state')}, {format_count(tally.transitions, 'transition')}"
         width = max(map(len, self.verdicts))
         lines = (f"  {assertion:{width}}  {verdict}" for assertion, verdict in self.verdicts.items())
@@ -70,69 +61,42 @@ class Exploration:
     @property
     def is_exhaustive(self) -> bool:
         """True if all reachable states were visited, and no difference between states was ignored."""
-        return not self.tally.stopped_by and not self._explorer.not_distinguished
+        return self._outcome.is_exhaustive
 
     @property
     def coverage(self) -> str:
         """The extent of the search, in words."""
         if self.tally.stopped_by:
             return f"stopped at {self.tally.stopped_by}"
-        ignored = "; ".join(self._explorer.not_distinguished)
+        ignored = "; ".join(self._outcome.not_distinguished)
         return f"complete, except for {ignored}" if ignored else "exhaustive"
 
     @property
     def holds(self) -> bool:
         """True if no bound stopped the search, nothing failed, and every promised assertion was judged."""
-        promises = promises_of(self._header)
-        is_complete = not self.tally.stopped_by and bool(promises)
-        return is_complete and not self.failures and not any(map(self._why_not_judged, promises))
+        promises = promises_of(self._campaign.header_of(self._protocol, self._outcome.set_up))
+        judged = {each.assertion for each in self._outcome.assertions if each.is_judged}
+        return bool(promises) and judged.issuperset(promises) and not self.tally.stopped_by and not self.failures
 
     @cached_property
     def verdicts(self) -> dict[str, str]:
         """The verdict on each assertion, in words."""
-        return {assertion: self._verdict(assertion) for assertion in self.tally.violated}
+        return {each.assertion: each.verdict for each in self._outcome.assertions}
 
     @cached_property
     def run(self) -> Run | None:
         """The shortest counterexample as a run: to a failure if there is one; None without any."""
-        found = (*self.failures, *self.excused)
-        if not found:
+        first = next(iter(self._outcome.found), None)
+        if first is None:
             return None
-        folder = tempfile.TemporaryDirectory(prefix="lab-")
-        path = Path(folder.name, "counterexample.jsonl")
-        protocol = self._cluster.protocol
-        writer = Writer(path, self._header)
-        record_counterexample(self._explorer, found[0], protocol, writer, self._timeouts, self._restarts)
-        run = Run(path, self._cluster.own_target)
-        weakref.finalize(run, folder.cleanup)
-        return run
+        return temporary_run(partial(record_explored, self._campaign, self._protocol, first), self._own_target)
 
     def count_moves_to(self, assertion: str) -> int:
-        """Return the number of moves to the first violation of an assertion that is violated."""
-        return self._explorer.count_moves_to(assertion)
-
-    def _verdict(self, assertion: str) -> str:
-        count, explorer = self.tally.violated[assertion], self._explorer
-        if count:
-            moves = format_count(explorer.count_moves_to(assertion), "move")
-            broken = ", ".join(map(str, explorer.broken[assertion]))
-            word = f"excused, as assumption {broken} is broken" if broken else "fails"
-            return f"{word}: violated in {format_count(count, 'state')}, the first after {moves}"
-        if why := self._why_not_judged(assertion):
-            return f"not judged: {why}"
-        return "holds" if self.is_exhaustive else f"no violation in {format_count(self.tally.states, 'state')}"
-
-    def _why_not_judged(self, assertion: str) -> str:
-        explorer = self._explorer
-        if why := explorer.why_not_judged(assertion):
-            return why
-        if assertion not in explorer.liveness or self.tally.violated[assertion]:
-            return ""
-        if self.tally.stopped_by:
-            return "it is about whole executions, and the search was stopped"
-        if not explorer.judges_liveness:
-            return f"with timeouts={self._timeouts!r} a message may take forever"
-        return "" if assertion == ENDS.id or explorer.was_met(assertion) else "no running node is left to agree"
+        """Return the number of moves to the first violation. Raises ValueError if there is none."""
+        moves = {each.assertion: each.moves for each in self._outcome.assertions}.get(assertion)
+        if moves is None:
+            raise ValueError(f"{assertion} is not violated")
+        return moves
 
 
 def explore(
@@ -174,24 +138,18 @@ def explore(
     if isinstance(clients, str) or not all(isinstance(each, str) for each in clients):
         raise UserError(f"clients={clients!r}: expected the operations of each client: ['write 0 1; read 0', …]")
     calls = calls_of(workload, clients, cluster.protocol, cluster.settings.written)
-    header = simulation_header(cluster.protocol, cluster.ids, _TIMING, cluster.parameters, members=cluster.members)
-    header = replace(
-        header,
-        run=f"{cluster.protocol.name} explored, timeouts {timeouts}",
-        roles=(given_clients(workload, calls, cluster.ids, _TIMING),) if workload else (),
-    )
-    explorer = Explorer(
-        cluster.protocol,
-        header,
-        timeouts,
-        kills,
-        restarts,
+    campaign = ExplorationCampaign(
+        cluster.settings.target,
+        simulation_header(cluster.protocol, cluster.ids, _TIMING, cluster.parameters, members=cluster.members),
+        (SetUp(nodes, kills, restarts, cuts, pauses, timeouts, suspicions),),
         issubclass(cluster.protocol, Election) if settled is None else settled,
-        cuts,
-        _command_inputs(_default_commands(cluster) if commands is None else commands, cluster, header),
-        pauses,
-        suspicions,
+        None if commands is None else _checked(commands, cluster),
+        states,
+        depth,
+        workload or "",
+        calls,
     )
+    explorer = explorer_of(campaign, cluster.protocol, campaign.set_ups[0])
     try:
         explorer.run(states, depth)
     except NeverSettledError:
@@ -206,7 +164,7 @@ def explore(
         ) from None
     if explorer.tally.stopped_by == INTERRUPTED:
         raise KeyboardInterrupt
-    return Exploration(explorer, header, cluster, timeouts, restarts)
+    return Exploration(campaign, cluster.protocol, cluster.own_target, explorer)
 
 
 def _check_limits(nodes: int, timeouts: str, **faults: int) -> None:
@@ -228,17 +186,10 @@ def _check_limits(nodes: int, timeouts: str, **faults: int) -> None:
         raise UserError(f"suspicions with timeouts={timeouts!r}: only timeouts='budget' counts them")
 
 
-def _default_commands(cluster: ClusterArguments) -> list[str]:
-    """Return the command that keeps the protocol busy, to the highest node; none if it needs none."""
-    return [f"tell {cluster.ids[-1]} {command}" for command in cluster.protocol.workload[:1]]
-
-
-def _command_inputs(
-    lines: Sequence[str], cluster: ClusterArguments, header: Header
-) -> tuple[tuple[int, CommandInput], ...]:
-    """Return each command with the node that it is for. Raises CommandError."""
-    found: list[tuple[int, CommandInput]] = []
-    for line in lines_of(lines, Scope(cluster.protocol, cluster.ids, cluster.parameters)):
+def _checked(lines: Sequence[str], cluster: ClusterArguments) -> tuple[str, ...]:
+    """Return the lines. Raises CommandError for one that is no command of the protocol to nodes by number."""
+    found = lines_of(lines, Scope(cluster.protocol, cluster.ids, cluster.parameters))
+    for line in found:
         statement = parse(line, cluster.protocol)
         given = statement.command
         if statement.trigger is not None or not isinstance(given, ProtocolCommandLine) or given.nodes is None:
@@ -246,6 +197,4 @@ def _command_inputs(
                 f"{line!r}: an exploration takes only commands of the protocol, without trigger, for nodes by "
                 f"number: tell {cluster.ids[-1]} COMMAND; faults are explored by themselves"
             )
-        command_input = CommandInput(given.command, given.words)
-        found += [(node, command_input) for node in given.nodes.resolve(ClusterState.of(header))]
-    return tuple(found)
+    return found

@@ -426,12 +426,17 @@ def require_number(name: str, value: object, least: int) -> None:
 
 
 def _simulated(config_in: Callable[[Path], RunConfig], end_us: int, target: str | None) -> Run:
-    """Simulate what is configured for a folder, which goes when the run does."""
+    """Simulate what is configured for a folder."""
+    return temporary_run(lambda path: run_to_end(config_in(path.parent), end_us, lambda _: ""), target)
+
+
+def temporary_run(write: Callable[[Path], object], target: str | None) -> Run:
+    """Return the run whose recording this function writes, to a file that goes when the run does."""
     folder = tempfile.TemporaryDirectory(prefix="lab-")
-    path = Path(folder.name)
+    path = Path(folder.name, _RECORDING)
     try:
-        run_to_end(config_in(path), end_us, lambda _: "")
-        run = Run(path / _RECORDING, target)
+        write(path)
+        run = Run(path, target)
     except BaseException:
         folder.cleanup()
         raise

@@ -1,17 +1,15 @@
 """Search for a violation: many simulated runs under random faults, as ``lab check`` makes them."""
 
-import tempfile
-import weakref
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from lab.api.run import Arguments, Protocol, Run, Time, html_of, require_number, target_of, text_of
+from lab.api.run import Arguments, Protocol, Run, Time, html_of, require_number, target_of, temporary_run, text_of
 from lab.protocols import Algorithm
 from lab.text import UserError
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, run_campaign
@@ -94,14 +92,11 @@ class Checked:
     @cached_property
     def run(self) -> Run | None:
         """The shrunk run of the finding; None without one."""
-        if self.finding is None:
+        found, campaign = self.finding, self._campaign
+        if found is None:
             return None
-        folder = tempfile.TemporaryDirectory(prefix="lab-")
-        path = Path(folder.name, _RECORDING)
-        write_finding(self._protocol, self._campaign.base, self.finding, path, self.rerun)
-        run = Run(path, self._campaign.target)
-        weakref.finalize(run, folder.cleanup)
-        return run
+        write = partial(write_finding, self._protocol, campaign.base, found, command=self.rerun)
+        return temporary_run(write, campaign.target)
 
     def rerun_with(self, path: Path) -> str:
         """Return ``rerun`` for the script that ``save(path)`` writes."""

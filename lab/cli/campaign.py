@@ -29,6 +29,7 @@ from lab.cli.options import (
     command,
     command_group,
     is_same_file,
+    new_output,
     one_of,
     whole_number,
     writable,
@@ -531,11 +532,7 @@ def table(options: TableOptions) -> int:
         if options.out == _STANDARD_OUTPUT:
             raise UsageError("--to parquet: name a file with --out")
     if options.out != _STANDARD_OUTPUT:
-        if options.out.is_file() and not options.force:
-            raise UsageError(
-                f"{options.out} exists already; name another with --out, or overwrite it with --force"
-            )
-        writable("--out", options.out)
+        new_output("--out", options.out, options.force)
     with closing(CampaignRecording(options.file)) as recording:
         _warn_of_torn(recording)
         with Progress(f"reading {options.file.name}", "run", len(recording)) as progress:

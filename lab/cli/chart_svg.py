@@ -1,10 +1,12 @@
 """Charts as an SVG picture, one below the other."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import drawsvg
 
 from lab.charts import Chart, Series
+from lab.output import print_line
 
 _WIDTH = 760
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 24, 44, 52
@@ -18,6 +20,14 @@ _HUES = (
     ("#e69f00", "12 4"),
 )
 """(colour, dash pattern of curves). Okabe and Ito's colours, which colour-blind people can distinguish."""
+
+
+def draw_charts(charts: Sequence[Chart], path: Path, quiet: bool) -> None:
+    """Write the charts to an SVG file, and say so unless ``quiet``. Raises OSError."""
+    path.write_text(charts_as_svg(charts), "utf-8")
+    if not quiet:
+        print_line()
+        print_line(f"drawn: {path}")
 
 
 def charts_as_svg(charts: Sequence[Chart]) -> str:

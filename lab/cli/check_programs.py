@@ -246,8 +246,7 @@ class _ProgramSession(CheckSession[LiveTrial, _KeptProgramFinding]):
         script = path.with_suffix(".script")
         rerun = format_live_rerun(campaign.target, campaign.base, finding.least, script)
         shutil.copyfile(recording, path)
-        text = "\n".join([f"# {violation}", f"# {rerun}", *map(str, finding.least.faults)]) + "\n"
-        script.write_text(text, "utf-8")
+        script.write_text(finding.least.script(str(violation), rerun), "utf-8")
         return _KeptProgramFinding(finding, path, script, rerun, again, repetitions)
 
     # reporting

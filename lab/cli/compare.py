@@ -22,7 +22,7 @@ from lab.cli.campaign_file import (
     words_of,
 )
 from lab.cli.chart import print_charts
-from lab.cli.chart_svg import charts_as_svg
+from lab.cli.chart_svg import draw_charts
 from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
     CommandChecker,
@@ -110,11 +110,6 @@ def report(totals: list[ProtocolTotals], comparison: type[Comparison], t_us: int
         print_line()
         print_text("\n".join(textwrap.fill(line, report_width()) for line in remark.split("\n")))
     print_charts(comparison.charts(totals, t_us))
-
-
-def draw(totals: list[ProtocolTotals], comparison: type[Comparison], t_us: int, path: Path) -> None:
-    """Write the charts to an SVG file. Raises OSError."""
-    path.write_text(charts_as_svg(comparison.charts(totals, t_us)), "utf-8")
 
 
 def _verdict_rows(totals: list[ProtocolTotals]) -> list[list[str]]:
@@ -277,10 +272,7 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
         print_line()
         print_line(f"written: {options.table}, {format_count(len(rows), 'row')}")
     if totals[0].runs and options.output is not None:
-        draw(totals, brought, t_us, options.output)
-        if not options.json:
-            print_line()
-            print_line(f"drawn: {options.output}")
+        draw_charts(brought.charts(totals, t_us), options.output, options.json)
     return status
 
 

@@ -47,7 +47,6 @@ from lab.kernel import Timing
 from lab.output import print_line
 from lab.protocols import Algorithm, Election, installed
 from lab.recording.records import Header
-from lab.recording.writer import Writer
 from lab.script.commands import ProtocolCommandLine
 from lab.text import sanitize
 from lab.units import format_count, format_ranges
@@ -55,14 +54,13 @@ from lab.worlds.campaign.campaign_recording import CampaignHeader
 from lab.worlds.campaign.exploration import (
     ExplorationCampaign,
     ExploredAssertion,
+    ExploredFinding,
     SetUp,
-    explored_assertions,
-    explorer_of,
+    explore_set_up,
+    record_explored,
 )
-from lab.worlds.explored.counterexample import record_counterexample
 from lab.worlds.explored.explorer import INTERRUPTED, NeverSettledError, SearchTally
 from lab.worlds.explored.local_states import SendsInstantsError
-from lab.worlds.explored.search_verdicts import describe_verdict
 from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
 from lab.worlds.loading.given_calls import EXPLORED_WORKLOADS, calls_of
 from lab.worlds.loading.members import MemberTarget, members_in, require_executable
@@ -251,25 +249,25 @@ def explore(options: ExploreOptions) -> int:
             wanted = ReportOptions(find, options.out, junit, options.json)
             return explore_all(campaign, protocol, file, again, wanted)
         exploration = _Exploration(options, campaign, target)
-        exploration.search()
-    explorer = exploration.explorer
+    outcome = exploration.outcome
     if not options.json:
         exploration.print_report()
-    recorded = find if find in explorer.violated else next(iter(explorer.violated), "")
-    path = exploration.record_counterexample(recorded) if recorded else None
+    found = {each.assertion: each for each in outcome.found}
+    recorded = found.get(find, next(iter(outcome.found), None))
+    path = None if recorded is None else exploration.record(recorded)
     document = exploration.document(path)
     write_junit(junit, [_junit_suite(document)])
     if options.json:
         print_json(document)
-    elif path is not None:
-        print_line(f"recorded: {path}, the shortest counterexample to {recorded}")
+    elif recorded is not None:
+        print_line(f"recorded: {path}, the shortest counterexample to {recorded.assertion}")
         print_line(f"replay:   lab replay {path}")
-        if others := [each for each in explorer.violated if each != recorded]:
+        if others := [each for each in found if each != recorded.assertion]:
             print_line(f"not recorded: {', '.join(others)}; --find {others[0]} chooses another")
-    if explorer.tally.stopped_by == INTERRUPTED:
+    if outcome.stopped_at == INTERRUPTED:
         return EXIT_INTERRUPTED
-    unjudged = is_unjudged(document.assertions, exploration.protocol.promises, campaign.workload)
-    return EXIT_NOT_AS_EXPECTED if explorer.violated or unjudged else 0
+    unjudged = is_unjudged(outcome.assertions, exploration.protocol.promises, campaign.workload)
+    return EXIT_NOT_AS_EXPECTED if recorded is not None or unjudged else 0
 
 
 class ExploreDocument(Document, frozen=True):
@@ -479,18 +477,13 @@ class _Exploration:
         self.do = options.do
         self.commands = list(campaign.commands_in(self.protocol, self.set_up))
         self.out = options.out
-        self.explorer = explorer_of(campaign, self.protocol, self.set_up)
-        self.seconds = 0.0
-
-    def search(self) -> None:
-        """Explore, with progress."""
         began_s = time.monotonic()
-        explorer = self.explorer
         with Progress(f"exploring {self.protocol.name}", "state") as progress:
-            explorer.run(
-                self.campaign.states,
-                self.campaign.depth,
-                lambda: progress(explorer.tally.states, _progress_note(explorer.tally)),
+            self.outcome = explore_set_up(
+                campaign,
+                self.protocol,
+                self.set_up,
+                lambda tally: progress(tally.states, _progress_note(tally)),
             )
         self.seconds = time.monotonic() - began_s
 
@@ -498,7 +491,7 @@ class _Exploration:
 
     def print_report(self) -> None:
         """Print what was explored, and the verdicts."""
-        explorer, tally = self.explorer, self.explorer.tally
+        outcome = self.outcome
         begin = "from all nodes Normal" if self.campaign.settled else "from the start"
         begin += "".join(f", {line}" for line in self.commands)
         if self.commands and not self.do:
@@ -516,23 +509,22 @@ class _Exploration:
             f"{format_count(self.set_up.cuts, 'cut')}"
         )
         print_wrapped(
-            f"  {format_count(tally.states, 'state')}, {format_count(tally.transitions, 'transition')}, "
-            f"depth {format_count(tally.depth, 'move')}; {format_count(self.explorer.locals.replays, 'replay')}; "
-            f"{self.seconds:.1f} s, {tally.states / max(self.seconds, 1e-3):,.0f} states/s"
+            f"  {format_count(outcome.states, 'state')}, {format_count(outcome.transitions, 'transition')}, "
+            f"depth {format_count(outcome.depth, 'move')}; "
+            f"{self.seconds:.1f} s, {outcome.states / max(self.seconds, 1e-3):,.0f} states/s"
         )
-        if tally.stopped_by:
-            waiting = format_count(tally.frontier, "state")
-            print_wrapped(f"  not exhaustive: stopped at {tally.stopped_by}, with {waiting} in the frontier")
-        elif explorer.not_distinguished:
-            left_out = "; ".join(explorer.not_distinguished)
+        if outcome.stopped_at:
+            waiting = format_count(outcome.waiting, "state")
+            print_wrapped(f"  not exhaustive: stopped at {outcome.stopped_at}, with {waiting} in the frontier")
+        elif outcome.not_distinguished:
+            left_out = "; ".join(outcome.not_distinguished)
             print_wrapped(f"  explored completely, except for differences that the search ignores: {left_out}")
         else:
             print_line("  exhaustive: the whole state space was explored")
-        width = max(map(len, tally.violated)) + 1
-        for assertion in tally.violated:
-            verdict = describe_verdict(explorer, assertion)
-            short = describe_assertion(assertion)
-            print_wrapped(f"  {assertion:{width}}{verdict}" + (f"  ({short})" if short else ""))
+        width = max(len(each.assertion) for each in outcome.assertions) + 1
+        for each in outcome.assertions:
+            short = describe_assertion(each.assertion)
+            print_wrapped(f"  {each.assertion:{width}}{each.verdict}" + (f"  ({short})" if short else ""))
 
     def _describe_others(self) -> str:
         """Return in words which nodes execute another protocol, and what clients call."""
@@ -542,7 +534,7 @@ class _Exploration:
 
     def document(self, path: Path | None) -> ExploreDocument:
         """Return the report as a document; ``path`` is the counterexample's recording."""
-        explorer, tally = self.explorer, self.explorer.tally
+        outcome = self.outcome
         return ExploreDocument(
             protocol=self.target,
             nodes=self.set_up.nodes,
@@ -557,30 +549,26 @@ class _Exploration:
             roles=members_of(self.campaign),
             workload=self.campaign.workload or None,
             clients=self.campaign.clients,
-            states=tally.states,
-            transitions=tally.transitions,
-            depth=tally.depth,
+            states=outcome.states,
+            transitions=outcome.transitions,
+            depth=outcome.depth,
             seconds=round(self.seconds, 3),
-            exhaustive=not tally.stopped_by and not explorer.not_distinguished,
-            not_distinguished=tuple(explorer.not_distinguished),
-            stopped_at=tally.stopped_by or None,
-            waiting=tally.frontier,
-            assertions=explored_assertions(explorer),
+            exhaustive=outcome.is_exhaustive,
+            not_distinguished=outcome.not_distinguished,
+            stopped_at=outcome.stopped_at or None,
+            waiting=outcome.waiting,
+            assertions=outcome.assertions,
             recording=None if path is None else str(path),
         )
 
     # the counterexample
 
-    def record_counterexample(self, assertion: str) -> Path:
-        """Record the shortest counterexample to an assertion, and return the file."""
-        explorer = self.explorer
-        path = self.out or Path(f"{self.protocol.name}-{assertion}-{self.set_up.timeouts}.jsonl")
-        writer = Writer(path, self.header)
-        record_counterexample(
-            explorer, assertion, self.protocol, writer, self.set_up.timeouts, self.set_up.restarts
-        )
+    def record(self, found: ExploredFinding) -> Path:
+        """Record the shortest counterexample, and return the file."""
+        path = self.out or Path(f"{self.protocol.name}-{found.assertion}-{self.set_up.timeouts}.jsonl")
+        record_explored(self.campaign, self.protocol, found, path)
         print_failures(path)
-        report_if_not_shown(path, assertion)
+        report_if_not_shown(path, found.assertion)
         return path
 
 

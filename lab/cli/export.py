@@ -17,7 +17,7 @@ from lab.cli.options import (
     command,
     is_same_file,
     load_protocol_of,
-    writable,
+    new_output,
 )
 from lab.cli.progress import Progress
 from lab.cli.recording_report import RecordingSummary, report_damage, summarize_recording
@@ -237,9 +237,7 @@ class ExportRequest(Struct, frozen=True):
         path = default_path(self.file, chosen, Path(), self.table_name) if self.out is None else self.out
         if is_same_file(path, self.file):
             raise UsageError(f"--out {path} is the recording itself; name another file")
-        if path.is_file() and not self.force:
-            raise UsageError(f"{path} exists already; name another with --out, or overwrite it with --force")
-        writable("--out", path)
+        new_output("--out", path, self.force)
         return path
 
     def film(self) -> Film:

@@ -32,7 +32,7 @@ from lab.protocols.services import SERVICES
 from lab.protocols.sources import summary_of
 from lab.protocols.workloads import WORKLOADS
 from lab.recording.reader import NotARecordingError, open_recording
-from lab.recording.records import Header, Link
+from lab.recording.records import Header
 from lab.recording.writer import BeingWrittenError, open_exclusive
 from lab.scenario.file import read_summaries
 from lab.script.commands import WorldCommand
@@ -44,7 +44,7 @@ from lab.table_files import SUFFIXES, require_parquet
 from lab.text import did_you_mean
 from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
-from lab.worlds.loading.config import RunConfig, header_of
+from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.confinement import unavailable
 from lab.worlds.loading.members import MemberTarget
 from lab.worlds.loading.roles import Wanted, named_services
@@ -292,9 +292,7 @@ def base_header(
     members: tuple[MemberTarget, ...] = (),
 ) -> Header:
     """Return the header that simulated runs of this many nodes have in common."""
-    nodes = tuple(range(1, count + 1))
-    config = RunConfig("", "", nodes, timing, parameters or {}, Link(), 0, "", world="simulated", members=members)
-    return header_of(config, protocol)
+    return simulation_header(protocol, tuple(range(1, count + 1)), timing, parameters or {}, members=members)
 
 
 def wanted_outside(
@@ -464,6 +462,13 @@ def check_table_file(path: Path | None) -> None:
 def is_same_file(one: Path, other: Path) -> bool:
     """Return whether both paths lead to the same file, which need not exist."""
     return os.path.realpath(one) == os.path.realpath(other)  # Path.resolve raises RuntimeError for a loop of links
+
+
+def new_output(option: str, path: Path, force: bool) -> Path:
+    """Return the absolute path of a file to write, which may only replace another with ``--force``."""
+    if path.is_file() and not force:
+        raise UsageError(f"{path} exists already; name another with {option}, or overwrite it with --force")
+    return writable(option, path)
 
 
 def writable(option: str, path: Path) -> Path:

@@ -36,7 +36,6 @@ from lab.recording.snapshot import ActiveFault, NodeState
 from lab.scenario.file import Scenario
 from lab.scenario.report import Report as ScenarioReport
 from lab.scenario.report import ScriptChecker, report_of
-from lab.script.commands import Caption
 from lab.script.parse import parse, read_script
 from lab.script.predicates import Suspicions
 from lab.script.scope import NodeNames
@@ -325,7 +324,7 @@ class ManualCommands:
             self.failed.append(record)
         if not isinstance(record, Captioned | Commanded | Expected) or record.line:
             return
-        matching = next((line for line in self._pending if _recorded_text(line) == record.text), None)
+        matching = next((line for line in self._pending if line.recorded_text == record.text), None)
         if matching is not None:
             self._pending.remove(matching)
         if isinstance(record, Commanded) and record.refused:
@@ -339,7 +338,3 @@ class ManualCommands:
     def problems(self) -> list[str]:
         """Return what was refused, not met, or not due before the end of the run."""
         return [*self._problems, *(f"never due: {line.source}" for line in self._pending)]
-
-
-def _recorded_text(line: Statement) -> str:
-    return line.command.text if isinstance(line.command, Caption) else line.source

@@ -3,7 +3,6 @@
 import re
 import textwrap
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated
 
 from msgspec import Struct
@@ -20,7 +19,7 @@ from lab.cli.campaign_file import (
     words_of,
 )
 from lab.cli.chart import print_charts
-from lab.cli.chart_svg import charts_as_svg
+from lab.cli.chart_svg import draw_charts
 from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
     Picture,
@@ -134,10 +133,7 @@ def scale(options: ScaleOptions) -> int:
     if measured and not options.json:
         _show(measured, timing)
     if measured and options.output is not None:
-        _draw(measured, timing, options.output)
-        if not options.json:
-            print_line()
-            print_line(f"drawn: {options.output}")
+        draw_charts(_charts(measured, timing), options.output, options.json)
     return status
 
 
@@ -405,11 +401,6 @@ def _show(scales: list[ScaleStudy], timing: Timing) -> None:
             print_line(scale.name + ("" if scale.protocol.costs else ": no formula to compare with"))
         _print_formulas(scale, width)
     print_charts(_charts(scales, timing))
-
-
-def _draw(scales: list[ScaleStudy], timing: Timing, path: Path) -> None:
-    """Write the charts to an SVG file. Raises OSError."""
-    path.write_text(charts_as_svg(_charts(scales, timing)), "utf-8")
 
 
 def _print_formulas(scale: ScaleStudy, width: int) -> None:

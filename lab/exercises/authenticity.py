@@ -46,7 +46,7 @@ from lab.recording.records import (
 )
 from lab.recording.writer import Chain
 from lab.replay.reexecution import Reexecution
-from lab.script.commands import Caption, LinkFault, NodeCommand, Nodes, Partition, Slow, SlowDisk
+from lab.script.commands import LinkFault, NodeCommand, Nodes, Partition, Slow, SlowDisk
 from lab.script.statements import Every, Statement
 from lab.text import sanitize
 from lab.units import format_us
@@ -217,9 +217,7 @@ class RunInvariants:
         if not record.line:
             return "" if isinstance(record, Captioned) else "an expectation that is not in the setup"
         line = self._unused_lines.get(record.line)
-        if line is None or record.text != (
-            line.command.text if isinstance(line.command, Caption) else line.source
-        ):
+        if line is None or record.text != line.recorded_text:
             return f"line {record.line} differs from the setup, or was already executed"
         if not any(isinstance(trigger, Every) for trigger in line.triggers):
             del self._unused_lines[record.line]

@@ -228,7 +228,7 @@ class ProgramCampaigns:
         base = replace(campaign.base, protocol=replace(info, parameters={**info.parameters, "program": own}))
         again = format_live_rerun(campaign.target, base, trial.schedule, script)
         shutil.copyfile(trial.recording, recording)
-        script.write_text("\n".join([f"# {again}", *map(str, trial.schedule.faults)]) + "\n", "utf-8")
+        script.write_text(trial.schedule.script(again), "utf-8")
         return LiveEvidence(violation, recording, script, again)
 
 

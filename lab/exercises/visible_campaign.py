@@ -154,7 +154,7 @@ def _record(
     again = format_rerun(target, base, least, path.with_suffix(".script"))
     again += f" --properties {quote(properties)}" if properties else ""
     shows = str(finding.violation) if finding is not None else shortfall.why
-    script = write_run(handed_in, base, least, path, (" ".join(shows.split()), again))
+    script = write_run(handed_in, base, least, path, (shows, again))
     return Evidence(finding, path, script, again)
 
 

@@ -7,7 +7,7 @@ a text in order, and keeps the first that is free.
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
 from math import cos, hypot, radians, sin
 from typing import Literal
 
@@ -64,20 +64,6 @@ def rectangle(left: float, top: float, right: float, bottom: float) -> Polygon:
 def overlap(one: Polygon, other: Polygon, touch: float = _TOUCH) -> bool:
     """Return whether two convex polygons have more in common than an edge; a line is a polygon of two points."""
     return not (_is_separated(one, other, touch) or _is_separated(other, one, touch))
-
-
-def overlapping(texts: Iterable[Text]) -> list[tuple[Text, Text]]:
-    """Return the pairs of texts that cover each other."""
-    cells = defaultdict(list)
-    for number, text in enumerate(texts):
-        for cell in _cells(text.corners):
-            cells[cell].append((number, text))
-    pairs = {
-        (number, other): (text, other_text)
-        for each in cells.values()
-        for (number, text), (other, other_text) in combinations(each, 2)
-    }
-    return [(one, other) for one, other in pairs.values() if overlap(one.corners, other.corners)]
 
 
 class Labels:

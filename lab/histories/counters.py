@@ -18,6 +18,8 @@ from lab.units import format_count
 
 _MOST_SUMS = 200_000
 """The number of acceptable sums beyond which only their least and their greatest are kept."""
+_MOST_SPANS = 6
+"""The number of ranges of sums that are written out."""
 
 
 def check_g_counter(history: History) -> CheckResult:
@@ -93,10 +95,12 @@ def acceptable_sums(definite: int, perhaps: Sequence[int]) -> list[range]:
     return spans
 
 
-def format_spans(spans: Sequence[range], most: int = 6) -> str:
+def format_spans(spans: Sequence[range]) -> str:
     """Return ranges as text: ``3 to 5 or 9``."""
-    parts = [f"{each.start} to {each.stop - 1}" if len(each) > 1 else f"{each.start}" for each in spans[:most]]
-    return " or ".join(parts) + (f" or {len(spans) - most} more ranges" if len(spans) > most else "")
+    parts = [
+        f"{each.start} to {each.stop - 1}" if len(each) > 1 else f"{each.start}" for each in spans[:_MOST_SPANS]
+    ]
+    return " or ".join(parts) + (f" or {len(spans) - _MOST_SPANS} more ranges" if len(spans) > _MOST_SPANS else "")
 
 
 def _impossible(adds: Sequence[Operation], reads: Sequence[Operation]) -> list[Finding]:

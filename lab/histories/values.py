@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
+_MOST = 8
+"""The number of values that are written out."""
 _BARE = re.compile(r"[A-Za-z_][\w.-]*")
 
 
@@ -72,7 +74,7 @@ def format_value(value: Any) -> str:
     return text
 
 
-def format_values(values: Sequence[Any], most: int = 8) -> str:
+def format_values(values: Sequence[Any]) -> str:
     """Return the first values, and how many more there are: ``3, 5, 8 and 2 more``."""
-    named = ", ".join(map(format_value, values[:most]))
-    return named if len(values) <= most else f"{named} and {len(values) - most:,} more"
+    named = ", ".join(map(format_value, values[:_MOST]))
+    return named if len(values) <= _MOST else f"{named} and {len(values) - _MOST:,} more"

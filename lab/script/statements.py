@@ -10,7 +10,7 @@ from lab.properties.assertions import A2, A4, ASSERTIONS, BUILT_IN, HIGHEST, K2,
 from lab.protocols import Algorithm
 from lab.protocols.workloads import WORKLOADS
 from lab.recording.cluster_state import ClusterState
-from lab.script.commands import Command
+from lab.script.commands import Caption, Command
 from lab.script.predicates import Predicate, Suspicions
 from lab.script.scope import CommandError, Scope, format_link, join_words
 from lab.text import did_you_mean
@@ -322,6 +322,11 @@ class Statement(Struct, frozen=True):
         then = ["then"] if self.follows and not follows_anyway else []
         before = " ".join([*then, *map(str, self.triggers)])
         return f"{before}{':' if self.triggers else ''} {self.command}".strip()
+
+    @property
+    def recorded_text(self) -> str:
+        """The text in its record: of a caption its own, of all else that of the whole line."""
+        return self.command.text if isinstance(self.command, Caption) else self.source
 
     @property
     def trigger(self) -> Trigger | None:

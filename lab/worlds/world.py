@@ -52,6 +52,7 @@ class World(ActiveRun, Generic[AnIncarnation]):
         self.incarnations: dict[int, AnIncarnation] = {}
         self.serials = dict.fromkeys(self.ids, 1)
         self.control = Control(self)
+        self._disk_random: dict[int, Random] = {}
 
     def deliver(self, incarnation: AnIncarnation, node_input: Message | CommandInput) -> None:
         """Give a node an input; if it is in a step or paused, the input waits, after earlier ones."""
@@ -76,7 +77,7 @@ class World(ActiveRun, Generic[AnIncarnation]):
 
     # the way of a message
 
-    def take_step(self, incarnation: AnIncarnation, step: Step, received: Message | None = None) -> None:
+    def take_step(self, incarnation: AnIncarnation, step: Step, received: Message | None) -> None:
         """Record a step of a node, and send its messages. ``received``: the message that it took in."""
         sent = step.sent
         if sent:
@@ -169,15 +170,14 @@ class World(ActiveRun, Generic[AnIncarnation]):
         for message, _ in lost:
             self.trigger("drop", message)
 
+    def disk_random(self, node: int) -> Random:
+        """Return the generator that decides which bits of a node's stable storage are flipped."""
+        return self._disk_random.setdefault(node, Random(f"{self.header.seed}/disk/{node}"))
+
     def send_rest(self, incarnation: AnIncarnation) -> None:
         """Send the rest of the messages of the step that a pause interrupted."""
         unsent, incarnation.unsent = incarnation.unsent, []
         self.send(incarnation, unsent)
-
-
-def disk_random(seed: int, node: int) -> Random:
-    """Return the generator that decides which bits of a node's stable storage are flipped."""
-    return Random(f"{seed}/disk/{node}")
 
 
 def storage_record(at_us: int, node: int, event: Event, incarnation: int, altered: AlteredStorage) -> Process:

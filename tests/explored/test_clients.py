@@ -12,6 +12,8 @@ from lab.protocols import Algorithm, Bully
 from lab.protocols.operations import Cas, CasOk, Error, Read, ReadOk, Write, WriteOk
 from lab.recording.records import Header
 from lab.text import UserError
+from lab.worlds.campaign.exploration import SetUp, SetUpOutcome, outcome_of
+from lab.worlds.explored.explorer import Explorer
 from lab.worlds.loading.targets import load_protocol
 from tests.explored.performed import assert_it_re_executes
 
@@ -91,16 +93,33 @@ def explored(protocol: type[Algorithm] | str, clients: list[str], nodes: int = 1
     return lab.explore(protocol, nodes, workload="lin-kv", clients=clients, **given)
 
 
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[Explorer]:
+    """The searches of a test, with all that they have seen."""
+    found: list[Explorer] = []
+
+    def outcome(explorer: Explorer, set_up: SetUp) -> SetUpOutcome:
+        found.append(explorer)
+        return outcome_of(explorer, set_up)
+
+    monkeypatch.setattr("lab.api.exploration.outcome_of", outcome)
+    return found
+
+
+def _outcomes(search: Explorer) -> set[str]:
+    return {view.state["outcome"] for view in search.locals.views if "outcome" in view.state}
+
+
 CLIENTS = ["write 0 1; read 0", "cas 0 1 2; read 0"]
 
 
 @pytest.mark.parametrize("timeouts", ["synchronous", "prompt", "ordered"])
-def test_a_right_register_is_right_in_all_executions(timeouts: str) -> None:
+def test_a_right_register_is_right_in_all_executions(timeouts: str, searches: list[Explorer]) -> None:
     """However the operations overlap; and they do: a read returns what the other wrote, or the cas fails."""
     found = explored(Register, CLIENTS, timeouts=timeouts)
     assert found.failures == ()
     assert "no violation" in found.verdicts["lin-kv"] or found.verdicts["lin-kv"] == "holds"
-    outcomes = {view.state["outcome"] for view in found._explorer.locals.views if "outcome" in view.state}
+    outcomes = _outcomes(*searches)
     assert {'["ReadOk",{"value":1}]', '["ReadOk",{"value":2}]', '["CasOk",{}]'} <= outcomes
     assert '["Error",{"code":20}]' in outcomes
 
@@ -135,10 +154,10 @@ def test_without_a_fault_the_register_keeps_its_promise() -> None:
     assert found.failures == found.excused == ()
 
 
-def test_a_late_answer_is_not_taken_for_the_next() -> None:
+def test_a_late_answer_is_not_taken_for_the_next(searches: list[Explorer]) -> None:
     """A read that was given up is answered while the next one waits: 7, which was never written."""
     found = explored(Late, ["read 0; write 0 1; read 0"])
-    outcomes = {view.state["outcome"] for view in found._explorer.locals.views if "outcome" in view.state}
+    outcomes = _outcomes(*searches)
     assert found.failures == ()
     assert '["ReadOk",{"value":1}]' in outcomes
 
@@ -161,10 +180,11 @@ def test_what_was_not_answered_is_not_judged() -> None:
     assert explored(Busy, ["read 0"]).verdicts["lin-kv"] == "holds"
 
 
-def test_no_fault_strikes_a_client() -> None:
-    found = explored(REGISTER, ["write 0 1"], 2, kills=2, states=5_000)
-    commands = {command for move in found._explorer._moves for command in move.commands}
-    commands |= {command for move in found._explorer._moves for _, command in move.during}
+def test_no_fault_strikes_a_client(searches: list[Explorer]) -> None:
+    explored(REGISTER, ["write 0 1"], 2, kills=2, states=5_000)
+    moves = searches[0]._moves
+    commands = {command for move in moves for command in move.commands}
+    commands |= {command for move in moves for _, command in move.during}
     assert commands == {"kill 1", "kill 2"}
 
 

@@ -1,7 +1,9 @@
 """No text of a picture covers another: computed from the widths of Helvetica, over recordings and random runs."""
 
 import re
+from collections.abc import Iterable
 from contextlib import closing
+from operator import itemgetter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from lab.export.excerpt import Excerpt, ExportError, ExportOptions, read_excerpt
 from lab.export.figure_options import FigureOptions
-from lab.export.placement import Labels, Text, overlap, overlapping, rectangle
+from lab.export.placement import Labels, Text, overlap, rectangle
 from lab.export.svg_diagram import Picture, diagram_of
 from lab.export.text_metrics import cut_to_width, text_width, wrap_to_width
 from lab.recording.reader import open_recording
@@ -60,6 +62,23 @@ def texts_in(svg: str) -> list[Text]:
 
     walk(root, 0.0, 0.0)
     return found
+
+
+def overlapping(texts: Iterable[Text]) -> list[tuple[Text, Text]]:
+    """Return the pairs of texts that cover each other, of those that have some horizontal position in common."""
+    spans = []
+    for text in texts:
+        xs = [x for x, _ in text.corners]
+        spans.append((min(xs), max(xs), text))
+    spans.sort(key=itemgetter(0))
+    pairs = []
+    for place, (_, right, text) in enumerate(spans):
+        for left, _, other in spans[place + 1 :]:
+            if left > right:
+                break
+            if overlap(text.corners, other.corners):
+                pairs.append((text, other))
+    return pairs
 
 
 def covered(excerpt: Excerpt) -> list[tuple[str, str]]:

@@ -251,7 +251,13 @@ def explore_set_up(
     Raises NeverSettledError and SendsInstantsError.
     """
     explorer = explorer_of(campaign, protocol, set_up)
-    tally = explorer.run(campaign.states, campaign.depth, lambda: progress(explorer.tally))
+    explorer.run(campaign.states, campaign.depth, lambda: progress(explorer.tally))
+    return outcome_of(explorer, set_up)
+
+
+def outcome_of(explorer: Explorer, set_up: SetUp) -> SetUpOutcome:
+    """Return the result of a search that is over."""
+    tally = explorer.tally
     found = tuple(
         ExploredFinding(
             assertion,
@@ -270,22 +276,17 @@ def explore_set_up(
         tally.stopped_by,
         tally.frontier,
         tuple(explorer.not_distinguished),
-        explored_assertions(explorer),
+        tuple(
+            ExploredAssertion(
+                assertion,
+                count,
+                explorer.count_moves_to(assertion) if count else None,
+                explorer.broken.get(assertion, ()),
+                describe_verdict(explorer, assertion),
+            )
+            for assertion, count in tally.violated.items()
+        ),
         found,
-    )
-
-
-def explored_assertions(explorer: Explorer) -> tuple[ExploredAssertion, ...]:
-    """Return the verdicts on all assertions after a search."""
-    return tuple(
-        ExploredAssertion(
-            assertion,
-            count,
-            explorer.count_moves_to(assertion) if count else None,
-            explorer.broken.get(assertion, ()),
-            describe_verdict(explorer, assertion),
-        )
-        for assertion, count in explorer.tally.violated.items()
     )
 
 

@@ -381,7 +381,7 @@ def write_run(
     protocol: type[Algorithm], base: Header, schedule: Schedule, path: Path, remarks: Sequence[str]
 ) -> Path:
     """Write the recording of the schedule's run to ``path``, and its script with remarks beside it, like that."""
-    text = "\n".join([*(f"# {remark}" for remark in remarks), *map(str, schedule.faults)]) + "\n"
+    text = schedule.script(*remarks)
     writer = Writer(path, replace(header_for(protocol, base, schedule), scenario=text))
     simulation = start_simulation(protocol, writer, read_script(text))
     simulation.run_to(schedule.end_us)

@@ -110,6 +110,10 @@ class Schedule(Struct, frozen=True):
         """When the last fault is due, as far as that is known in advance."""
         return max((fault.at_us for fault in self.faults), default=0)
 
+    def script(self, *remarks: str) -> str:
+        """Return the faults as the text of a script, below these remarks, each in one line."""
+        return "\n".join([*(f"# {' '.join(each.split())}" for each in remarks), *map(str, self.faults)]) + "\n"
+
     def is_service(self, node: int) -> bool:
         """Return whether a node outside the cluster is a service, and no client."""
         return node > max(self.nodes) + self.clients

@@ -60,18 +60,6 @@ def path_to_violation(explorer: Explorer, assertion: str, timeouts: Timeouts, re
     )
 
 
-def record_counterexample(
-    explorer: Explorer,
-    assertion: str,
-    protocol: type[Algorithm],
-    writer: Writer,
-    timeouts: Timeouts,
-    restarts: int,
-) -> None:
-    """Write the shortest path to a violation of the assertion, and close the writer. Raises OSError."""
-    record_path(path_to_violation(explorer, assertion, timeouts, restarts), assertion, protocol, writer)
-
-
 def is_shown(recording: Path, assertion: str) -> bool:
     """Return whether a recording shows a violation of the assertion.
 

@@ -11,7 +11,6 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
 from typing import Literal
 
 import msgspec
@@ -44,7 +43,7 @@ from lab.worlds.live.wire import (
     Start,
 )
 from lab.worlds.loading.program_confinement import describe_end
-from lab.worlds.world import World, disk_random, storage_record
+from lab.worlds.world import World, storage_record
 
 _encode = msgspec.json.Encoder().encode
 _decode_not_started = msgspec.json.Decoder(NotStarted).decode
@@ -102,7 +101,6 @@ class LiveWorld(World[Connection]):
         self._children: dict[int, _Child] = {}
         self._by_pid: dict[int, int] = {}
         self._started = False
-        self._disk_random: dict[int, Random] = {}
         self._slow_disks_us: dict[int, int] = {}
         self._writes = dict.fromkeys(self.ids, 0)  # by the steps recorded
         self._stalls = StallDetector(self.header.timing.tp_us, _LEAST_WAIT_US)
@@ -297,7 +295,7 @@ class LiveWorld(World[Connection]):
         return self._on_storage(node, lambda: self._alter(node, "torn", tear))
 
     def flip(self, node: int) -> bool:
-        random = self._disk_random.setdefault(node, disk_random(self.header.seed, node))
+        random = self.disk_random(node)
         return self._on_storage(node, lambda: self._alter(node, "flipped", lambda data: flip(data, random)))
 
     def slow_disk(self, node: int, us: int) -> None:

@@ -10,7 +10,6 @@ makes one of them happen.
 
 import heapq
 from collections.abc import Callable
-from random import Random
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +24,7 @@ from lab.script.scope import CommandError
 from lab.units import format_count
 from lab.worlds.feed_protocol import Delivery, EnabledEvent, TimerExpiry, WriteEnd
 from lab.worlds.run import WATCHED
-from lab.worlds.world import Incarnation, World, disk_random, storage_record
+from lab.worlds.world import Incarnation, World, storage_record
 
 
 class SlowWrite(Struct, frozen=True):
@@ -125,7 +124,6 @@ class Simulation(World[SimulatedIncarnation]):
         self.time_requests: list[WorldCommand] = []
         self._numbers = dict.fromkeys(self.ids, 0)
         self._stores = {node: WriteLog() for node in self.ids}
-        self._disk_random: dict[int, Random] = {}
         self._slow_disks_us: dict[int, int] = {}
         self._writes: list[tuple[int, int, int]] = []  # (due time, node, incarnation), a heap
         self._timers = TimerQueue()
@@ -307,7 +305,7 @@ class Simulation(World[SimulatedIncarnation]):
         return self._alter_storage(node, "torn", WriteLog.tear)
 
     def flip(self, node: int) -> bool:
-        random = self._disk_random.setdefault(node, disk_random(self.header.seed, node))
+        random = self.disk_random(node)
         return self._alter_storage(node, "flipped", lambda storage: storage.flip(random))
 
     def _alter_storage(self, node: int, event: Event, fault: Callable[[WriteLog], AlteredStorage | None]) -> bool:
