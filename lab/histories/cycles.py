@@ -34,6 +34,7 @@ _SEARCHES = (
 
 
 _ORDERS: tuple[EdgeKind, ...] = ("process", "real-time")
+"""The orders that a model may keep besides dependencies; the last one is kept by the strongest alone."""
 
 
 def add_session_order(graph: DependencyGraph, transactions: Sequence[Transaction]) -> None:
@@ -58,21 +59,21 @@ def _order_edge(source: int, target: int, kind: EdgeKind, transactions: Sequence
 def find_cycles(
     graph: DependencyGraph,
     transactions: Sequence[Transaction],
-    extra: EdgeKind | None = None,
+    extra: Sequence[EdgeKind] = (),
     known: Sequence[Anomaly] = (),
     max_steps: int = MAX_STEPS,
 ) -> tuple[list[Anomaly], bool]:
     """Return the cycles as anomalies, and whether the search for worse or shorter ones came to its end.
 
-    ``extra``: also the order of sessions or of real time, once cycles without it are found. ``known``: a component
-    that holds all transactions of one of these anomalies is not shown again by a cycle with an rw edge, if the
-    anomaly rules out as much.
+    ``extra``: also these orders, of sessions or of real time, each once cycles without it are found. ``known``: a
+    component that holds all transactions of one of these anomalies is not shown again by a cycle with an rw edge,
+    if the anomaly rules out as much.
     """
     budget = Budget(max_steps)
     number_of = {each.operation.index: number for number, each in enumerate(transactions)}
     reported: list[set[int]] = []
     found = []
-    for orders in ((), (extra,)) if extra else ((),):
+    for orders in (tuple(extra[:count]) for count in range(len(extra) + 1)):
         everything: tuple[EdgeKind, ...] = ("ww", "wr", "rw", *orders)
         cyclic = set[int]().union(*graph.components(everything))
         for search in _SEARCHES if cyclic else ():
@@ -107,7 +108,7 @@ def name_of_cycle(cycle: Sequence[Edge]) -> str:
     else:
         adjacent = any(one == other == "rw" for one, other in pairwise([*kinds, kinds[0]]))
         name = "G2-item" if adjacent else "G-nonadjacent"
-    order = next((kind for kind in kinds if kind in _ORDERS), None)
+    order = next((kind for kind in reversed(_ORDERS) if kind in kinds), None)
     return f"{name}-{order}" if order else name
 
 

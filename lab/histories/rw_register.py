@@ -1,7 +1,8 @@
 """Transactions that read and write registers (txn-rw-register): what their reads reveal, and what is wrong.
 
-A read shows one value, not the order of all: so less can be inferred than of lists, and *holds* means less. For
-each key, whose writes all have values of their own:
+A read shows one value, not the order of all: so less can be inferred than of lists. *Holds* means that no
+anomaly can be inferred, which is no proof of an order: to find one is NP-complete (Papadimitriou 1979). For each
+key, whose writes all have values of their own:
 
 - **wr** leads from the writer of a value to its readers;
 - a transaction that read a value and then wrote another put the second after the first, or there is a cycle of ww
@@ -15,6 +16,8 @@ Edges ww are not inferred: the only certain ones stand beside an edge wr. So G0 
 
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from lab.histories.anomalies import Anomaly, ConsistencyModel
 from lab.histories.cycles import MAX_STEPS
@@ -57,7 +60,10 @@ def check_rw_register(
         "reads": sum(1 for transaction in transactions for _ in transaction.reads()),
         "writes": len(writer_of),
     }
-    return judge_transactions("txn-rw-register", transactions, graph, anomalies, model, statistics, max_steps)
+    result = judge_transactions("txn-rw-register", transactions, graph, anomalies, model, statistics, max_steps)
+    if result.word != "holds":
+        return result
+    return replace(result, evidence=f"{result.evidence}; no anomaly follows, as far as reads show the order")
 
 
 def _named(key: Hashable, value: Any) -> str:

@@ -1,11 +1,12 @@
 """Workloads that add elements to a set and read all of it: broadcast and g-set, after the set-full of Jepsen.
 
 An element is *known* once its add was acknowledged, or a read returned that has it. From then on a set that loses
-nothing has it in every later read, at once or in the end:
+nothing has it in every later read, at once or in the end. A read is *final* if the workload had let the system
+come to rest before:
 
 - **stable**: the last read called that has it was called after the last that has it not. Its *stable latency* is
   the time from known to the latter; if that is more than nothing, some reads were *stale*;
-- **lost**: known, and the last read called lacks it;
+- **lost**: known, and the last read called lacks it; or a final read lacks it, even if another one has it;
 - **never read**: no read was called late enough to decide. This is no error, and no evidence either.
 
 A read may also have what nobody added, what was not added until later, what a failed add left, or one element
@@ -29,7 +30,10 @@ MOST_FINDINGS = 20
 
 
 class ElementHistory(Struct):
-    """An element with its add; the events by which it was known; the last reads that have it, and have it not."""
+    """An element with its add; the events by which it was known; the last reads that have it, and have it not.
+
+    ``final_missing`` is a final read, called when it was known, that has it not.
+    """
 
     element: Any
     add: Operation
@@ -37,10 +41,13 @@ class ElementHistory(Struct):
     known_at_us: int = 0
     last_present: Operation | None = None
     last_missing: Operation | None = None
+    final_missing: Operation | None = None
 
     @property
     def outcome(self) -> str:
         """One of ``stable``, ``lost``, ``never read``."""
+        if self.final_missing is not None:
+            return "lost"
         present, missing = self.last_present, self.last_missing
         if present is not None and (missing is None or missing.index < present.index):
             return "stable"
@@ -65,12 +72,12 @@ class ElementHistory(Struct):
 
 
 def check_broadcast(history: History) -> CheckResult:
-    """Return whether every message acknowledged by ``broadcast`` is in all later reads in the end."""
+    """Return whether every message acknowledged by ``broadcast`` is in all final reads, and in later ones."""
     return _check_set("broadcast", history, "broadcast", must_be_fresh=False)
 
 
 def check_g_set(history: History, linearizable: bool = False) -> CheckResult:
-    """Return whether every element acknowledged by ``add`` is in all later reads in the end.
+    """Return whether every element acknowledged by ``add`` is in all final reads, and in later ones in the end.
 
     ``linearizable``: in all later reads at once.
     """
@@ -144,6 +151,11 @@ def element_histories(
             found[value].last_missing = read
         undecided_present -= has
         undecided_missing &= has
+        if read.is_final:
+            for value in found.keys() - has:
+                element = found[value]
+                if element.known_index is not None and element.known_index < read.index:
+                    element.final_missing = read
     return found
 
 
@@ -157,12 +169,13 @@ def _know(element: ElementHistory, by: Operation) -> None:
 def _lost(elements: Iterable[ElementHistory]) -> Iterator[Finding]:
     lost = [each for each in elements if each.outcome == "lost"]
     for each in lost[:MOST_FINDINGS]:
-        read = each.last_missing
+        read = each.final_missing or each.last_missing
         assert read is not None
         value = format_value(each.element)
+        so = "in the end" if each.final_missing is not None else "and nobody reads it later"
         text = (
             f"{value}, added by {each.add.process}, was known at {format_rounded(each.known_at_us)}; "
-            f"{read.process} reads without it ({read.interval}), and nobody reads it later"
+            f"{read.process} reads without it ({read.interval}), {so}"
         )
         yield Finding("lost", text, (each.add, read))
 

@@ -34,13 +34,13 @@ def judge_transactions(
 
     ``anomalies``: those that are no cycles.
     """
-    extra: EdgeKind | None = None
-    if model == "strict serializable":
-        extra = "real-time"
-        add_real_time_order(graph, transactions)
-    elif model == "strong session serializable":
-        extra = "process"
+    extra: list[EdgeKind] = []
+    if MODELS.index(model) >= MODELS.index("strong session serializable"):
+        extra.append("process")
         add_session_order(graph, transactions)
+    if model == "strict serializable":
+        extra.append("real-time")
+        add_real_time_order(graph, transactions)
     lost = [each for each in anomalies if each.kind.startswith("lost")]
     cycles, is_complete = find_cycles(graph, transactions, extra, lost, max_steps)
     every = sorted([*anomalies, *cycles], key=lambda each: MODELS.index(each.rules_out))

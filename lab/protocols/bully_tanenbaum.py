@@ -65,10 +65,14 @@ class AreYouThereAnswer(Payload, frozen=True, omit_defaults=True):
     definition: Definition | None = None
 
 
-class AreYouThere(Request[AreYouThereAnswer], frozen=True):
-    """A participant's question to its coordinator, with its last state of the task."""
+class AreYouThere(Request[AreYouThereAnswer], frozen=True, omit_defaults=True):
+    """A participant's question to its coordinator, with its last state of the task.
+
+    After a crash, which has lost that, with the ``version`` that is kept in stable storage (B10).
+    """
 
     report: Definition
+    version: int = 0
 
 
 class AreYouUpAnswer(Payload, frozen=True):
@@ -167,11 +171,15 @@ class TanenbaumText(Election):
     async def ask_coordinator(self) -> None:
         """Ask the coordinator; if it is silent, elect (rule T1)."""
         assert self.coordinator is not None
-        answer = await self.ask(self.coordinator, AreYouThere(self.report()), within=self.t_us)
+        answer = await self.ask(self.coordinator, self._question(), within=self.t_us)
         if answer is None:
             self.begin(self.election)
         elif answer.definition is not None:
             self._adopt(answer.definition)
+
+    def _question(self) -> AreYouThere:
+        report = self.report()
+        return AreYouThere(report, 0 if report.version else self.version)
 
     def _adopt(self, definition: Definition) -> None:
         if self.processing and self.definition == definition:
@@ -190,7 +198,7 @@ class TanenbaumText(Election):
         if self.coordinator != self.id:
             return AreYouThereAnswer() if self.parameters.responding == "any_node" else None
         if sender not in self.up:
-            self._define(self.up | {sender}, message.report)
+            self._define(self.up | {sender}, message.report, remembered=message.version)
         return AreYouThereAnswer(self.definition if self.leads else None)
 
     def _check_due_us(self) -> int | None:
@@ -204,11 +212,11 @@ class TanenbaumText(Election):
         if heard != self.up:
             self._define(heard)
 
-    def _define(self, up: frozenset[int], *reports: Definition) -> None:
-        """Define the task for these members, from the newest state that they report."""
+    def _define(self, up: frozenset[int], *reports: Definition, remembered: int = 0) -> None:
+        """Define the task for these members, from the newest state that they report, in a newer version."""
         known = [self.report(), *reports]
         self.up = up
-        self.version = max(self.version, *(report.version for report in known)) + 1
+        self.version = max(self.version, remembered, *(report.version for report in known)) + 1
         self.definition = self.define(self.version, sorted({*up, self.id}), known)
         if self.leads:
             self.resume_processing()

@@ -76,10 +76,11 @@ ADMIT_BEFORE_NORMAL = Repair(
 )
 OVERRULE_LOWER_WINNER = Repair(
     "overrule_lower_winner",
-    "gap",
+    "one reading",
     "a node that gets COORDINATOR from a lower one holds an election",
     "a node comes up just after a lower one has sent it ELECTION: it gets COORDINATOR while it holds its own "
-    "election, gives that up, and follows the lower one for ever",
+    "election, gives that up, and follows the lower one for ever. The text can be read so that a node finishes "
+    "its own election: then it wins",
     "highest",
     ("bully-tanenbaum-lower-leads",),
     (_GIVE_UP, _BIGGEST),

@@ -85,7 +85,7 @@ _PASSAGES = (
         (
             (
                 "When a process notices",
-                "answer = await self.ask(self.coordinator, AreYouThere(self.report()), within=self.t_us)",
+                "answer = await self.ask(self.coordinator, self._question(), within=self.t_us)",
             ),
             ("that the coordinator is no longer responding to requests", "if answer is None:"),
             ("it initiates an election", "self.begin(self.election)"),
@@ -115,5 +115,6 @@ BULLY_TANENBAUM = Transcription(
         "_check_due_us": "a member that no longer asks has no share of the task (F2)",
         "check": "a member that no longer asks has no share of the task (F2)",
         "_define": "the Definition lists the members (F2)",
+        "_question": "the question brings the state of the task, and its version (B10)",
     },
 )

@@ -91,14 +91,18 @@ class EnhancedThreePhaseCommit(ThreePhaseCommit):
 
     @procedure
     async def lead_termination(self, in_doubt: InDoubtTransaction) -> None:
-        """Give the attempt a number above all known ones, and apply the rules, until it is decided."""
+        """Give each attempt a number above all known ones, and apply the rules, until it is decided.
+
+        All of an attempt are brought to one state. So one that has proposed a state, and not decided, is over.
+        """
         attempt, is_new = Round(1, self.id), True
         while not self._is_decided(in_doubt.transaction):
             replies = await self._states(in_doubt, attempt)
             newest = max((answer.promised for answer in replies.values()), default=Round())
             if newest > attempt or (is_new and newest == attempt):
-                attempt = Round(newest.number + 1, self.id)
+                attempt, is_new = Round(newest.number + 1, self.id), True
                 continue
-            is_new = False
-            await self._apply(replies, in_doubt, attempt)
+            is_new = await self._apply(replies, in_doubt, attempt)
+            if is_new:
+                attempt = Round(attempt.number + 1, self.id)
         await self._send_decision(in_doubt)

@@ -15,9 +15,9 @@ sending of the decision, is in ``committing.py``.
 How many acknowledgements are enough is a reading of the lecture notes (P6):
 
 * ``commit_after=majority``: more than half of all participants are commitable before any commits, as more than
-  half are abortable before any aborts. A commitable node never becomes abortable, nor the other way round: so
-  whatever is lost, delayed or paused, no two nodes decide differently (A6). This is quorum-based commit (Skeen
-  1982). A coordinator that is alone waits.
+  half are abortable before a termination aborts. A commitable node never becomes abortable, nor the other way
+  round: so whatever is lost, delayed or paused, no two nodes decide differently (A6). This is quorum-based commit
+  (Skeen 1982). A coordinator that is alone waits.
 * ``commit_after=everyone_alive``: all that answer within T are commitable; the others are presumed to have
   failed. A coordinator commits even alone. But silence has to mean a crash (8, 9): in a partition the others
   presume that the coordinator has failed, are an uncertain majority, and abort: the famous counterexample. And
@@ -144,7 +144,7 @@ def next_state(replies: Mapping[int, StateAnswer], participants: int) -> State |
 
 
 class ThreePhaseCommit(Bank, Task):
-    """Three-phase commit: a majority that is up can end in-doubt transactions."""
+    """Three-phase commit: a majority that is up ends most in-doubt transactions."""
 
     name: ClassVar[str] = "3pc"
     usual_election: ClassVar[str] = "bully"
@@ -347,8 +347,11 @@ class ThreePhaseCommit(Bank, Task):
 
     async def _apply(
         self, replies: Mapping[int, StateAnswer], in_doubt: InDoubtTransaction, attempt: Round = FIRST
-    ) -> None:
-        """Bring all participants to the state by the rule that fits, and decide; or wait."""
+    ) -> bool:
+        """Bring all participants to the state by the rule that fits, and decide; or wait.
+
+        Return whether a state was proposed to them.
+        """
         transaction = in_doubt.transaction
         state = self.next_state(replies, len(in_doubt.participants))
         if state in (State.COMMITABLE, State.ABORTABLE):
@@ -360,6 +363,7 @@ class ThreePhaseCommit(Bank, Task):
         if not self._is_decided(transaction):
             self._mark_blocked(transaction)
             await self.sleep(self.timing.t_us, f"more answers about {transaction}")
+        return state in (State.COMMITABLE, State.ABORTABLE)
 
     async def _send_decision(self, in_doubt: InDoubtTransaction) -> None:
         """Send the decision to all participants."""

@@ -10,9 +10,10 @@ from typing import ClassVar, TypeVar
 
 import pytest
 
-from lab.kernel import CommandInput, Payload, Request, on
+from lab.kernel import CommandInput, Payload, Request, on, procedure
 from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, Ring, Status, find_protocol
 from lab.protocols.bully import EnterElection, EnterElectionAnswer
+from lab.protocols.bully_tanenbaum import COORDINATOR, ELECTION
 from tests.explored.matrix import (
     MOST_STATES,
     Bounds,
@@ -139,6 +140,45 @@ def test_A2_of_tanenbaums_bully_needs_two_repairs_in_one_reading_only(name: str)
     bounds = Bounds(3, 1, 1, settled=True)
     assert explored(BullyTanenbaum, {"responding": "any_node", **without}, bounds).violated.keys() == {"A2"}
     assert not explored(BullyTanenbaum, without, bounds).violated
+
+
+class Finishes(BullyTanenbaum):
+    """Tanenbaum's bully, read so that a node finishes its own election, whoever announces itself meanwhile."""
+
+    name: ClassVar[str] = "finishes"
+    electing: bool = False
+
+    @procedure
+    async def election(self) -> None:
+        self.stop(self.ask_coordinator, self.check)
+        self._step_down()
+        self.electing = True
+        higher_are_up = await self.ask_all(self.higher, ELECTION(), within=self.t_us, enough=1)
+        self.electing = False
+        if higher_are_up:
+            self.coordinator = None
+            await self.await_winner()
+            return
+        self.coordinator = self.id
+        self._define(frozenset())
+        for peer in self.peers:
+            self.send(peer, COORDINATOR())
+        await self.become_coordinator()
+
+    @on(COORDINATOR)
+    def on_coordinator(self, sender: int, message: COORDINATOR) -> None:
+        if not (self.electing and sender < self.id):
+            super().on_coordinator(sender, message)
+
+
+@pytest.mark.soak
+def test_the_highest_of_tanenbaums_bully_leads_without_a_repair_in_another_reading() -> None:
+    """So ``overrule_lower_winner`` closes no gap of the text."""
+    text, bounds = {"without": ("overrule_lower_winner",)}, Bounds(3, 2, 1, settled=True)
+    assert "highest" in explored(BullyTanenbaum, text, bounds, MANY_STATES).violated
+    finished = explored(Finishes, text, bounds, MANY_STATES)
+    assert finished.is_complete
+    assert not finished.violated
 
 
 class InOrder(Bully):

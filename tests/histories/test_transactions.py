@@ -154,6 +154,9 @@ def test_a_client_that_goes_back_breaks_its_session() -> None:
     (anomaly,) = check_list_append(history, "strong session serializable").findings
     assert anomaly.kind == "G-single-process"
     assert "c2 called T4 after T2" in anomaly.text
+    strict = check_list_append(history, "strict serializable")
+    assert [each.kind for each in strict.findings] == ["G-single-process"], "not only in real time"
+    assert strict.ruled_out == ("strong session serializable", "strict serializable")
 
 
 def test_an_acknowledged_append_that_no_later_read_has_is_lost() -> None:
@@ -215,6 +218,13 @@ def test_a_result_of_another_transaction_is_refused() -> None:
     builder.complete("c1", "ok", [["r", "y", [1]]])
     with pytest.raises(HistoryError, match=r"event 1: the result .* is of another transaction"):
         check_list_append(builder.history())
+
+
+def test_registers_whose_order_of_writes_is_unknown() -> None:
+    """Two write x and y, and each x is read with the other y: nothing shows the order of the writes."""
+    result = check_rw_register(transactions_of("wx1 wy1", "wx2 wy2", "rx1 ry2", "rx2 ry1", write="w"))
+    assert result.word == "holds"
+    assert result.evidence.endswith("; no anomaly follows, as far as reads show the order")
 
 
 def test_nil_cannot_be_written_to_a_register() -> None:

@@ -121,6 +121,24 @@ def test_reads_of_what_is_not_there(calls: Any, kind: str) -> None:
     assert kinds(sets(*calls)) == [kind]
 
 
+@pytest.mark.parametrize("missing", [0, 1])
+def test_each_final_read_must_have_what_was_acknowledged(missing: int) -> None:
+    """In whichever order they are called: one node that never gets a message is enough."""
+    builder = HistoryBuilder()
+    builder.invoke("a", "broadcast", 7, 0)
+    builder.complete("a", "ok", None, 5_000)
+    for number in range(2):
+        builder.invoke(f"c{number}", "read", None, 10_000 * (number + 1), is_final=True)
+        builder.complete(f"c{number}", "ok", [] if number == missing else [7], 10_000 * (number + 1) + 1_000)
+    result = check_broadcast(builder.history())
+    (finding,) = result.findings
+    begins, ends = 10 * (missing + 1), 10 * (missing + 1) + 1
+    assert finding.text == (
+        f"7, added by a, was known at 5 ms; c{missing} reads without it ({begins} ms to {ends} ms), in the end"
+    )
+    assert (result.word, result.statistics["lost"], result.statistics["stable"]) == ("fails", 1, 0)
+
+
 def test_broadcast_is_the_same_with_another_word() -> None:
     history = history_of(("a", 0, 1, "broadcast", 1, None), ("b", 2, 3, "read", None, []))
     assert kinds(check_broadcast(history)) == ["lost"]

@@ -53,7 +53,7 @@ class Hole(Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """The kind of the departure: *reading*, *gap* or *beyond the promise*.
+        """The kind of the departure: *reading*, *gap*, *one reading* or *beyond the promise*.
 
         A repair may close a gap and more: a run in which an assumption is broken shows what is beyond the promise;
         but for A4, which is promised whatever was broken before.
