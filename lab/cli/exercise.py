@@ -41,6 +41,7 @@ from lab.exercises.exercise_reader import (
     resolve_exercise,
 )
 from lab.exercises.exercise_validation import check_exercise
+from lab.exercises.file_grading import TriedStage, grade_file, try_stages
 from lab.exercises.grading import (
     UNPROVED,
     Grade,
@@ -54,8 +55,7 @@ from lab.exercises.grading import (
 )
 from lab.exercises.handout import HEAD, fill, write_handout
 from lab.exercises.program_grading import LiveEvidence
-from lab.exercises.submission import grade_file, grade_own_file, try_file
-from lab.exercises.visible_campaign import Evidence, TriedStage
+from lab.exercises.protocol_grading import Evidence
 from lab.foreign_file import LARGEST_TEXT, read_foreign, read_foreign_text
 from lab.output import print_line
 from lab.places import exercises_folder
@@ -434,7 +434,7 @@ def try_(
         announce_sandbox()
     stages = list[TriedStage]()
     with Progress(f"trying {file.name}") as progress:
-        for stage in try_file(exercise, file, number, Path(), progress.report):
+        for stage in try_stages(exercise, file, number, Path(), progress.report):
             stages.append(stage)
             if not json:
                 with progress.hidden():
@@ -860,13 +860,9 @@ def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
     for path in options.named:
         _require_file(path, exercise)
         seed = draw_seed(exercise.name, student, nonce) if student else secrets.randbits(48)
-        evidence = None
         with Progress(f"grading {path.name}") as progress:
-            if own is None or as_json:
-                results = grade_file(exercise, path, seed, progress.report)
-            else:
-                results, evidence = grade_own_file(exercise, path, seed, Path(), progress.report)
-        points = sum(result.points for result in results)
+            graded = grade_file(exercise, path, seed, progress.report, None if own is None or as_json else Path())
+        results, points = graded.results, graded.points
         solved = solved and all(result.state == "done" for result in results)
         tasks = _task_grades(exercise, results)
         grades.append(
@@ -880,8 +876,8 @@ def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
         for task, result in zip(exercise.tasks, results, strict=True):
             why = f": {sanitize(result.why, 300)}" if result.why else ""
             print_line(f"  {task.number}. {task.title}: {result.state}, {result.points} of {task.points}{why}")
-        if evidence is not None:
-            _print_evidence(evidence)
+        if graded.evidence is not None:
+            _print_evidence(graded.evidence)
         if own is not None:
             best = own.progress_of(exercise.name)
             attempts = format_count(best.attempts, "attempt")

@@ -20,9 +20,8 @@ from lab.exercises.attempts import attempt_config
 from lab.exercises.draws import describe_draw, draw, first_values
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import ExerciseError, drawn_for
+from lab.exercises.file_grading import grade_file, try_stages
 from lab.exercises.handout import fill
-from lab.exercises.protocol_grading import grade_protocol
-from lab.exercises.submission import grade_file, try_file
 from lab.foreign_file import read_foreign_text
 from lab.recording.records import TIME_LIMIT_REACHED, End
 from lab.recording.writer import MemoryLog
@@ -114,12 +113,12 @@ def _repair_problems(exercise: Exercise, report_progress: Callable[[float], None
     if not solution.is_file():
         yield "solution.py is missing: nothing shows that the exercise can be solved"
         return
-    for result in grade_protocol(exercise, solution, _SEED):
+    for result in grade_file(exercise, solution, _SEED).results:
         if result.state != "done":
             yield f"solution.py: task {result.task} is {result.state}: {result.why}"
     for number, path in enumerate((untouched, *wrong), 1):
         report_progress(number / (2 + len(wrong)))
-        if points := sum(result.points for result in grade_protocol(exercise, path, _SEED)):
+        if points := grade_file(exercise, path, _SEED).points:
             which = "the unchanged file" if path == untouched else path.name
             yield f"{which} earns {points} of {exercise.points} points"
 
@@ -150,7 +149,7 @@ def _stage_problems(exercise: Exercise, report_progress: Callable[[float], None]
         yield "wrong-*.py is missing: nothing shows that wrong attempts fail: wrong-2-….py fails stage 2"
     every = [*expected.items(), *wrong.items()]
     for number, (path, passed) in enumerate(every, 1):
-        yield from _stages_passed_problems(path.name, grade_file(exercise, path, _SEED), passed)
+        yield from _stages_passed_problems(path.name, grade_file(exercise, path, _SEED).results, passed)
         if path.name == _FILE_SOLUTION:
             yield from _visible_problems(exercise, path)
         report_progress(number / len(every))
@@ -176,7 +175,7 @@ def _stages_passed_problems(name: str, results: Sequence[Result], passed: int) -
 def _visible_problems(exercise: Exercise, solution: Path) -> Iterator[str]:
     """Yield what the visible campaigns find in the solution."""
     with TemporaryDirectory() as folder:
-        for stage in try_file(exercise, solution, _SEED, Path(folder)):
+        for stage in try_stages(exercise, solution, _SEED, Path(folder)):
             if stage.result is not None and stage.result.shortfall is not None:
                 yield f"{solution.name} fails the visible stage {stage.task.number}: {stage.result.shortfall.why}"
 

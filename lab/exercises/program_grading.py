@@ -22,10 +22,15 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.exercises.assessment import Result
-from lab.exercises.exercise import EVENT_NODES, EVENTS_OVER, START_US, Exercise, ProgramStage, Task
-from lab.exercises.handout import fill
-from lab.exercises.protocol_grading import CampaignResult, ReportProgress, Shortfall, results_in_order
+from lab.exercises.exercise import EVENTS_OVER, START_US, Exercise, ProgramStage, Task
+from lab.exercises.protocol_grading import (
+    CampaignResult,
+    ReportProgress,
+    Shortfall,
+    describe_faults,
+    fill_event,
+    visible_nodes,
+)
 from lab.foreign_file import read_foreign
 from lab.kernel import Step, Timing, Wrote
 from lab.properties.history_verdict import OperationCounts
@@ -58,7 +63,6 @@ _PACKAGE = Path(__file__).parents[1]
 _REPETITIONS = 3
 _LEAST_JUDGED, _LEAST_AVAILABILITY = 0.5, 0.5
 """The shares of runs in which each promise must have been judged, and of operations that must have succeeded."""
-_MOST_VISIBLE_NODES = 4
 _LONGEST_GAP_US = 1_000_000
 _LONGEST_LOG = 200
 _MISTAKES = (NOT_A_MESSAGE, UNREACHABLE, MISUNDERSTOOD)
@@ -78,21 +82,6 @@ class LiveEvidence(Struct, frozen=True):
     recording: Path
     script: Path
     again: str
-
-
-def grade_program(
-    exercise: Exercise, file: Path, seed: int, report_progress: ReportProgress = lambda text: None
-) -> tuple[Result, ...]:
-    """Return the results of the tasks for this program, by the hidden campaigns.
-
-    A ``seed`` gives the same schedules. ``report_progress`` is called with a line of text. Raises UnjudgedError.
-    """
-    try:
-        with confined_program(exercise, file) as handed_in:
-            campaigns = ProgramCampaigns(exercise, handed_in, seed, report_progress)
-            return results_in_order(exercise, lambda task: campaigns.run(task)[0])
-    except TargetError as error:
-        return results_in_order(exercise, None, str(error))
 
 
 class HandedIn(Struct, frozen=True):
@@ -126,9 +115,9 @@ def confined_program(exercise: Exercise, file: Path) -> Iterator[HandedIn]:
 
 
 class ProgramCampaigns:
-    """The campaigns of an exercise's tasks, for the program that was ``handed_in``.
+    """The campaigns of an exercise's tasks, hidden or ``visible``, for the program that was ``handed_in``.
 
-    They are hidden or, if there is a folder ``to`` for what breaks a stage, visible.
+    What breaks a stage is recorded to the folder ``to``, if the campaign is a visible one.
     """
 
     def __init__(
@@ -138,12 +127,18 @@ class ProgramCampaigns:
         seed: int,
         report_progress: ReportProgress = lambda text: None,
         to: Path | None = None,
+        visible: bool = False,
     ) -> None:
         self._exercise = exercise
         self._handed_in = handed_in
         self._seed = seed
         self._report_progress = report_progress
         self._to = to
+        self._is_visible = visible
+
+    def why_it_does_not_work(self) -> str:
+        """Return nothing: programs are written, not repaired, and begin with a stage without faults."""
+        return ""
 
     def run(self, task: Task) -> tuple[CampaignResult, LiveEvidence | None]:
         """Make the runs of the task, up to the first that shows a shortfall. Raises UnjudgedError."""
@@ -164,7 +159,7 @@ class ProgramCampaigns:
 
     def _needed(self, task: Task) -> ProgramStage:
         assert task.program is not None
-        return task.program if self._to is None else _as_visible(task.program)
+        return _as_visible(task.program) if self._is_visible else task.program
 
     def _campaign(self, task: Task) -> Campaign:
         setup, needed = self._exercise.setup, self._needed(task)
@@ -181,7 +176,7 @@ class ProgramCampaigns:
             base,
             replace(live_schedule_plan(needed.nodes, needed.faults, run_us), timing=_prompt(setup.timing)),
             SearchGoal(),
-            secret.randrange(1_000_000_000) if self._to is None else self._seed,
+            self._seed if self._is_visible else secret.randrange(1_000_000_000),
             needed.runs,
             guided=False,
             live=LivePlan(run_us, _REPETITIONS, ""),
@@ -203,7 +198,7 @@ class ProgramCampaigns:
                     tally.add(trial, outcome)
                 self._report(done, needed, task)
                 if why:
-                    why = f"{why}, {_describe_faults(needed)}: run {done}{noted}"
+                    why = f"{why}, {describe_faults(needed.faults, needed.events)}: run {done}{noted}"
                     assertion = "" if violation is None else violation.assertion
                     shortfall = Shortfall(why, done, assertion, trial.schedule, trial.header)
                     evidence = self._keep(task, campaign, trial, violation)
@@ -218,7 +213,7 @@ class ProgramCampaigns:
         self, task: Task, campaign: Campaign, trial: LiveTrial, violation: Violation | None
     ) -> LiveEvidence | None:
         """Keep the recording and the script of a run that breaks a stage, if the campaign is a visible one."""
-        if self._to is None:
+        if self._to is None or not self._is_visible:
             return None
         what = "failed" if violation is None else violation.assertion
         recording = self._to / f"{self._exercise.name}-{task.number}-{what}.jsonl"
@@ -234,9 +229,7 @@ class ProgramCampaigns:
 
 def _as_visible(needed: ProgramStage) -> ProgramStage:
     """Return what the visible campaign asks for: fewer runs, and no more nodes than one can look at."""
-    least, most = needed.nodes
-    nodes = (least, max(least, min(most, _MOST_VISIBLE_NODES)))
-    return replace(needed, runs=needed.visible_runs, nodes=nodes)
+    return replace(needed, runs=needed.visible_runs, nodes=visible_nodes(needed.nodes))
 
 
 def _prompt(timing: Timing) -> Timing:
@@ -250,13 +243,11 @@ def _schedule(campaign: Campaign, needed: ProgramStage, seed: int) -> Schedule:
         return draw_live(campaign, seed)
     chance, run_us = Random(f"{seed}/events"), needed.run_us
     frame = draw_frame(campaign.plan, seed)
-    *others, highest = frame.nodes
     last_us = int(run_us * EVENTS_OVER)
     at_us = chance.randint(START_US, max(START_US, last_us - _LONGEST_GAP_US))
     events = []
     for event in needed.events:
-        nodes = (highest, chance.choice(others or [highest]), chance.choice(frame.nodes))
-        command = fill(event, dict(zip(EVENT_NODES, map(str, nodes), strict=True)))
+        command = fill_event(event, frame.nodes, chance)
         events.append(ScheduledFault(at_us // 1_000 * 1_000, "", command))
         at_us = min(max(at_us, last_us), at_us + chance.randint(0, _LONGEST_GAP_US))
     return replace(frame, faults=tuple(events), end_us=run_us)
@@ -351,9 +342,3 @@ class _Tally:
                 f"task {task.number} cannot be judged: {what} in {format_count(doubtful_runs, 'run')}, and might "
                 "not have on a faster machine, so nothing is graded; try again when the machine is quiet"
             )
-
-
-def _describe_faults(needed: ProgramStage) -> str:
-    if needed.faults:
-        return f"with faults {' and '.join(needed.faults)}"
-    return f"with {', '.join(needed.events)}" if needed.events else "without any fault"

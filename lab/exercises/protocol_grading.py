@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
+from shlex import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.exercises.assessment import Result
 from lab.exercises.exercise import EVENT_NODES, Exercise, Requirement, Stage, Task
 from lab.exercises.handout import fill
 from lab.kernel import Request, Step, Timing
@@ -32,8 +32,10 @@ from lab.recording.records import Header, Link
 from lab.tasks.extension import analysis_of, extension_class
 from lab.units import CountText, format_count
 from lab.worlds.campaign.campaign import count_outcomes
+from lab.worlds.campaign.finding import Finding, shrink_finding, write_run
+from lab.worlds.campaign.rerun import format_rerun
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, draw_frame, plan_of
-from lab.worlds.campaign.trial import RunawayError, Trial, run_trial
+from lab.worlds.campaign.trial import RunawayError, SearchGoal, Trial, run_trial
 from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.sandbox import Origin
 from lab.worlds.loading.sandboxed_protocol import SandboxedProtocol, represent
@@ -51,7 +53,6 @@ _MOST_VISIBLE_NODES = 4
 _SETTLED_T = 15
 _SHARE_AMID = 0.8
 """The share of kills among the events that wait for a message, to strike between two of one step."""
-_EARLIER = "an earlier task is not done"
 
 ReportProgress = Callable[[str], None]
 
@@ -69,44 +70,24 @@ class Shortfall(Struct, frozen=True):
     base: Header | None = None
 
 
+class Evidence(Struct, frozen=True):
+    """A run that breaks a task: its files, ``recording`` and ``script``, and the command ``again``.
+
+    It was shrunk to the ``finding``; None if it violates no assertion, but sends too many messages.
+    """
+
+    finding: Finding | None
+    recording: Path
+    script: Path
+    again: str
+
+
 class CampaignResult(Struct, frozen=True):
     """What a campaign of a task found; ``judged`` counts the runs in which each promise was judged."""
 
     runs: int
     judged: dict[str, int]
     shortfall: Shortfall | None = None
-
-
-def grade_protocol(
-    exercise: Exercise, file: Path, seed: int, report_progress: ReportProgress = lambda text: None
-) -> tuple[Result, ...]:
-    """Return the results of the tasks for this file, by the hidden campaigns. A ``seed`` gives the same runs.
-
-    ``report_progress`` is called with a line of text.
-    """
-    try:
-        with sandboxed(exercise, file, str(seed)) as handed_in:
-            campaigns = TaskCampaigns(exercise, handed_in, seed, report_progress)
-            return results_in_order(exercise, campaigns.run, campaigns.why_it_does_not_work())
-    except TargetError as error:
-        return results_in_order(exercise, None, str(error))
-
-
-def results_in_order(
-    exercise: Exercise, run: Callable[[Task], CampaignResult] | None, why: str = ""
-) -> tuple[Result, ...]:
-    """Return the results of the tasks, up to the first whose campaign has a shortfall; the others are missed.
-
-    ``why``: no campaign is run, and all are missed, because of this.
-    """
-    results = []
-    for task in exercise.tasks:
-        shortfall = None if why or run is None else run(task).shortfall
-        why = why or ("" if shortfall is None else shortfall.why)
-        results.append(Result(task.number, "missed" if why else "done", 0 if why else task.points, why=why))
-        if why and run is not None:
-            why = _EARLIER
-    return tuple(results)
 
 
 @contextmanager
@@ -137,22 +118,29 @@ class _Network(Struct, frozen=True):
     seed: int
 
 
-class TaskCampaigns:
-    """The campaigns of an exercise's tasks, hidden or ``visible``, for the class that was ``handed_in``."""
+class ProtocolCampaigns:
+    """The campaigns of an exercise's tasks, hidden or ``visible``, for the class that was ``handed_in`` in a file.
+
+    If there is a folder ``to``, the run that breaks a task is recorded to it.
+    """
 
     def __init__(
         self,
         exercise: Exercise,
+        file: Path,
         handed_in: type[Algorithm],
         seed: int,
-        report_progress: ReportProgress = lambda text: None,
-        visible: bool = False,
+        report_progress: ReportProgress,
+        to: Path | None,
+        visible: bool,
     ) -> None:
         self._exercise = exercise
+        self._file = file
         self._original = load_protocol(exercise.setup.protocol)
         self._handed_in = handed_in
         self._seed = seed
         self._report_progress = report_progress
+        self._to = to
         self._is_visible = visible
 
     # without faults
@@ -187,10 +175,15 @@ class TaskCampaigns:
 
     # the campaign of a task
 
-    def run(self, task: Task) -> CampaignResult:
-        """Make the runs of the task, up to the first that shows a shortfall."""
+    def run(self, task: Task) -> tuple[CampaignResult, Evidence | None]:
+        """Make the runs of the task, up to the first that shows a shortfall; that one may be recorded."""
+        result = self._run(task)
+        return result, None if result.shortfall is None else self._record(task, result.shortfall)
+
+    def _run(self, task: Task) -> CampaignResult:
         needed = _as_visible(task.requirement) if self._is_visible else task.requirement
         assert needed is not None
+        faults = describe_faults(needed.faults, needed.events if isinstance(needed, Stage) else ())
         judged = dict.fromkeys(needed.promises, 0)
         done = 0
         for base, schedule in self._runs(task, needed):
@@ -204,7 +197,7 @@ class TaskCampaigns:
             if why := _describe_failure(trial, needed.promises):
                 failure = _first_failure(trial, needed.promises)
                 assertion = "" if failure is None else failure.assertion
-                why = f"{why}, {_describe_faults(needed)}: run {done}"
+                why = f"{why}, {faults}: run {done}"
                 return CampaignResult(done, judged, Shortfall(why, done, assertion, schedule, base))
             if why := _describe_excess(needed, trial, base):
                 return CampaignResult(done, judged, Shortfall(f"{why}: run {done}", done, "", schedule, base))
@@ -244,7 +237,39 @@ class TaskCampaigns:
         records = [] if isinstance(trial, str) else trial.records
         return {message.kind for each in records if isinstance(each, Step) for message in each.sent}
 
-    # both
+    # what breaks it
+
+    def _record(self, task: Task, shortfall: Shortfall) -> Evidence | None:
+        """Write the run as a recording and a script, shrunk if it violates something; None if it does not end."""
+        if self._to is None or shortfall.base is None or shortfall.schedule is None:
+            return None
+        base, least, finding = self._with_own_source(shortfall.base), shortfall.schedule, None
+        if shortfall.assertion:
+            self._report_progress(f"shrinking the violation of {shortfall.assertion}")
+            finding, interrupted = shrink_finding(self._handed_in, base, SearchGoal(), least)
+            if interrupted:
+                raise KeyboardInterrupt
+            least = finding.least
+        elif isinstance(self._trial(base, least), str):
+            return None
+        given, properties = split_target(self._exercise.setup.protocol)
+        target = f"{self._file}:{given.rpartition(':')[2]}"
+        what = finding.violation.assertion if finding is not None else f"run-{shortfall.run}"
+        path = self._to / f"{self._exercise.name}-{task.number}-{what}.jsonl"
+        again = format_rerun(target, base, least, path.with_suffix(".script"))
+        again += f" --properties {quote(properties)}" if properties else ""
+        shows = str(finding.violation) if finding is not None else shortfall.why
+        script = write_run(self._handed_in, base, least, path, (shows, again))
+        return Evidence(finding, path, script, again)
+
+    def _with_own_source(self, base: Header) -> Header:
+        """Return the header with the source of the student's file, as the recording shows it."""
+        own = simulation_header(self._handed_in, base.nodes, base.timing, {}).protocol
+        return replace(
+            base, protocol=replace(base.protocol, source=own.source, file=own.file, heartbeats=own.heartbeats)
+        )
+
+    # all of them
 
     def _networks(self, purpose: str, nodes: tuple[int, int], count: int) -> Iterator[_Network]:
         if self._is_visible:
@@ -272,6 +297,25 @@ class TaskCampaigns:
         return "its messages multiply without bound" if trial is None or trial.given_up else trial
 
 
+def visible_nodes(nodes: tuple[int, int]) -> tuple[int, int]:
+    """Return the numbers of nodes (from, to) of a visible campaign: no more than one can look at."""
+    least, most = nodes
+    return least, max(least, min(most, _MOST_VISIBLE_NODES))
+
+
+def describe_faults(faults: tuple[str, ...], events: tuple[str, ...]) -> str:
+    if faults:
+        return f"with faults {' and '.join(faults)}"
+    return f"with {', '.join(events)}" if events else "without any fault"
+
+
+def fill_event(event: str, nodes: tuple[int, ...], chance: Random) -> str:
+    """Put nodes in place of their names in the event: see ``Stage``."""
+    *others, highest = nodes
+    drawn = highest, chance.choice(others or [highest]), chance.choice(nodes)
+    return fill(event, dict(zip(EVENT_NODES, map(str, drawn), strict=True)))
+
+
 def _schedule(needed: Requirement, plan: SchedulePlan, seed: int) -> Schedule:
     """Draw the schedule of a run."""
     if needed.faults:
@@ -286,12 +330,10 @@ def _with_events(schedule: Schedule, events: tuple[str, ...], plan: SchedulePlan
     A kill may strike amid the messages that the event before it causes.
     """
     chance, t_us = Random(f"{seed}/events"), plan.timing.t_us
-    *others, highest = schedule.nodes
     due_us = at_us = chance.randint(_SETTLED_T, _SETTLED_T + 10) * t_us
     given = []
     for event in events:
-        nodes = (highest, chance.choice(others or [highest]), chance.choice(schedule.nodes))
-        command = fill(event, dict(zip(EVENT_NODES, map(str, nodes), strict=True)))
+        command = fill_event(event, schedule.nodes, chance)
         is_amid = command.startswith("kill") and bool(plan.kinds) and chance.random() < _SHARE_AMID
         on = _draw_message(plan, schedule.nodes, command, chance) if is_amid else ""
         is_return = command.startswith("restart")  # not before the node has been missed
@@ -319,21 +361,12 @@ def _as_visible(needed: Requirement | None) -> Requirement | None:
     if not isinstance(needed, Stage):
         return needed
     visible = needed.visible
-    least, most = needed.nodes
     return replace(
         needed,
         runs=visible.runs,
-        nodes=visible.nodes or (least, max(least, min(most, _MOST_VISIBLE_NODES))),
+        nodes=visible.nodes or visible_nodes(needed.nodes),
         faults=needed.faults if visible.faults is None else visible.faults,
     )
-
-
-def _describe_faults(needed: Requirement) -> str:
-    if needed.faults:
-        return f"with faults {' and '.join(needed.faults)}"
-    if isinstance(needed, Stage) and needed.events:
-        return f"with {', '.join(needed.events)}"
-    return "without any fault"
 
 
 def _first_failure(trial: Trial, promises: tuple[str, ...]) -> Violation | None:

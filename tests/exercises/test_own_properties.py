@@ -10,8 +10,8 @@ from lab.exercises.attempts import StudentFolder, record_progress
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import ExerciseError, read_exercise
 from lab.exercises.exercise_validation import check_exercise, run_in_sandbox
+from lab.exercises.file_grading import grade_file
 from lab.exercises.grading import grade_recording, grade_recordings
-from lab.exercises.protocol_grading import grade_protocol
 from lab.properties.registry import register
 from lab.tui.source import FileSource
 from tests.exercises.attempts import run_attempt
@@ -194,7 +194,7 @@ def _graded(exercise: Exercise, folder: Path, code: str, name: str = "mine.py") 
     """Grade this code, of a student with a folder of their own."""
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(code)
-    (result,) = grade_protocol(exercise, folder / name, 1)
+    (result,) = grade_file(exercise, folder / name, 1).results
     return result
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from lab.exercises.assessment import Result
 from lab.exercises.exercise import Exercise, ProgramStage
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise, names, read_exercise
+from lab.exercises.file_grading import grade_file, try_stages
 from lab.exercises.handout import write_handout
 from lab.exercises.program_grading import (
     LiveEvidence,
@@ -20,9 +21,7 @@ from lab.exercises.program_grading import (
     confined_program,
     describe_first_note,
     describe_misbehaviour,
-    grade_program,
 )
-from lab.exercises.submission import grade_file, try_file
 from lab.kernel import Step, Wrote
 from lab.recording.reader import open_recording
 from lab.recording.records import Process, Record
@@ -91,7 +90,7 @@ def test_each_attempt_passes_the_stages_in_its_name(name: str, file: str) -> Non
     need_language(file)
     exercise = find_exercise(name)
     graded = exercise if SOAK else shortened(exercise, 1)
-    results = on_a_quiet_machine(lambda: grade_file(graded, exercise.folder / file, 1))
+    results = on_a_quiet_machine(lambda: grade_file(graded, exercise.folder / file, 1).results)
     passed = passes(exercise, file)
     assert [result.state for result in results[:passed]] == ["done"] * passed, results
     assert {result.state for result in results[passed:]} <= {"missed"}, results
@@ -117,7 +116,7 @@ def graded_once(tmp_path: Path, code: str) -> tuple[Result, ...]:
     """Return the results of this program in one run of the first stage."""
     file = tmp_path / "mine.py"
     file.write_text(f"#!/usr/bin/env python3\n{code}")
-    return on_a_quiet_machine(lambda: grade_program(shortened(elect(), 1), file, 1))
+    return on_a_quiet_machine(lambda: grade_file(shortened(elect(), 1), file, 1).results)
 
 
 @pytest.mark.live
@@ -153,11 +152,11 @@ def test_misbehaviour_is_found_in_records() -> None:
 
 def test_what_is_no_program_earns_nothing(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("print(1)\n")
-    results = grade_program(elect(), tmp_path / "mine.py", 1)
+    results = grade_file(elect(), tmp_path / "mine.py", 1).results
     assert [(result.state, result.points) for result in results] == [("missed", 0)] * 3
     assert "its first line must name its interpreter" in results[0].why
     (tmp_path / "link.py").symlink_to(elect().folder / "solution.py")
-    assert "link" in grade_program(elect(), tmp_path / "link.py", 1)[0].why
+    assert "link" in grade_file(elect(), tmp_path / "link.py", 1).results[0].why
 
 
 # the visible campaign
@@ -171,7 +170,7 @@ def test_what_breaks_a_stage_is_recorded(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     shutil.copy(exercise.starting_files[0], file)
     lines: list[str] = []
-    first, *others = on_a_quiet_machine(lambda: list(try_file(exercise, file, 2, tmp_path, lines.append)))
+    first, *others = on_a_quiet_machine(lambda: list(try_stages(exercise, file, 2, tmp_path, lines.append)))
     assert not first.is_passed
     assert isinstance(first.evidence, LiveEvidence)
     assert first.evidence.recording == tmp_path / "elect-in-any-language-1-A2.jsonl"

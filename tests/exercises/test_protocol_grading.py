@@ -12,8 +12,8 @@ from lab.exercises.assessment import Assessment
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import ExerciseError, read_exercise, resolve_exercise
 from lab.exercises.exercise_validation import check_exercise
-from lab.exercises.protocol_grading import grade_protocol
-from lab.exercises.visible_campaign import grade_with_evidence
+from lab.exercises.file_grading import grade_file
+from lab.exercises.protocol_grading import Evidence
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Link
 from lab.worlds.loading.config import RunConfig, header_of
@@ -35,8 +35,8 @@ def bully() -> Exercise:
 def points_of(exercise: Exercise, path: Path, code: str, seed: int = 1) -> tuple[int, str]:
     """Return the points for a file with this code, and why there are no more."""
     path.write_text(IMPORTS + code, "utf-8")
-    results = grade_protocol(exercise, path, seed)
-    return sum(result.points for result in results), next((result.why for result in results if result.why), "")
+    graded = grade_file(exercise, path, seed)
+    return graded.points, next((result.why for result in graded.results if result.why), "")
 
 
 def with_runs(exercise: Exercise, first: int, later: int) -> Exercise:
@@ -55,7 +55,7 @@ def with_runs(exercise: Exercise, first: int, later: int) -> Exercise:
 def test_the_solution_repairs(name: str) -> None:
     """It earns all points."""
     exercise = with_runs(resolve_exercise(name), amount(quick=4, soak=1_000), amount(quick=2, soak=1_000))
-    results = grade_protocol(exercise, exercise.folder / "solution.py", 1)
+    results = grade_file(exercise, exercise.folder / "solution.py", 1).results
     assert [result.state for result in results] == ["done"] * len(exercise.tasks), results
 
 
@@ -66,7 +66,7 @@ def test_a_wrong_repair_earns_nothing(name: str) -> None:
     exercise = with_runs(resolve_exercise(name), amount(quick=MOST_RUNS.get(name, 20), soak=1_000), 8)
     assert exercise.starting_file is not None
     for path in (exercise.starting_file, *sampled(sorted(exercise.folder.glob("wrong-*.py")), 3)):
-        assert sum(result.points for result in grade_protocol(exercise, path, 1)) == 0, path.name
+        assert grade_file(exercise, path, 1).points == 0, path.name
 
 
 @pytest.mark.soak
@@ -83,9 +83,7 @@ def test_the_unchanged_file_earns_nothing_with_any_seed(name: str, seed: int) ->
     """Its error is found whatever runs are drawn."""
     exercise = resolve_exercise(name)
     assert exercise.starting_file is not None
-    assert [result.points for result in grade_protocol(exercise, exercise.starting_file, seed)] == [0] * len(
-        exercise.tasks
-    )
+    assert grade_file(exercise, exercise.starting_file, seed).points == 0
 
 
 def test_exercises_of_this_kind_grow_harder() -> None:
@@ -146,7 +144,8 @@ def test_fewer_nodes_have_no_more_time(tmp_path: Path) -> None:
     assert task.repair is not None
     few = replace(task, repair=replace(task.repair, runs=5))
     (tmp_path / "sly.py").write_text(sly, "utf-8")
-    assert [each.why for each in grade_protocol(replace(exercise, tasks=(few,)), tmp_path / "sly.py", 1)] == [""]
+    (result,) = grade_file(replace(exercise, tasks=(few,)), tmp_path / "sly.py", 1).results
+    assert result.why == ""
 
 
 @pytest.mark.timeout(120)
@@ -159,18 +158,20 @@ def test_the_run_that_breaks_one_s_own_file_is_recorded(
     assert second.repair is not None
     few = replace(second, number=1, repair=replace(second.repair, runs=3, times=0.1))
     solution = exercise.folder / "solution.py"
-    (result,), evidence = grade_with_evidence(replace(exercise, tasks=(few,)), solution, 1, tmp_path)
+    graded = grade_file(replace(exercise, tasks=(few,)), solution, 1, to=tmp_path)
+    (result,), evidence = graded.results, graded.evidence
     assert "times as many messages as ring" in result.why
-    assert evidence is not None
+    assert isinstance(evidence, Evidence)
     assert evidence.finding is None
     assert evidence.recording == tmp_path / "mend-the-ring-1-run-1.jsonl"
     assert open_recording(evidence.recording).header.seed == int(evidence.again.split("--seed ")[1].split()[0])
     assert f"# {result.why}\n# {evidence.again}\n" in evidence.script.read_text()
 
     wrong = exercise.folder / "wrong-only-higher-starters.py"
-    (result, *_), evidence = grade_with_evidence(replace(exercise, tasks=(first,)), wrong, 1, tmp_path)
-    assert "A2 is broken" in result.why
-    assert evidence is not None
+    graded = grade_file(replace(exercise, tasks=(first,)), wrong, 1, to=tmp_path)
+    evidence = graded.evidence
+    assert "A2 is broken" in graded.results[0].why
+    assert isinstance(evidence, Evidence)
     assert evidence.finding is not None
     assert len(evidence.finding.least.faults) == 1
     assert evidence.recording == tmp_path / "mend-the-ring-1-A2.jsonl"
@@ -254,12 +255,12 @@ class MyBully(Bully):
 def test_the_same_seed_gives_the_same_grade() -> None:
     exercise = with_runs(bully(), 2, 1)
     wrong = exercise.folder / "wrong-the-old-coordinator.py"
-    assert grade_protocol(exercise, wrong, 7) == grade_protocol(exercise, wrong, 7)
+    assert grade_file(exercise, wrong, 7) == grade_file(exercise, wrong, 7)
 
 
 def test_progress_is_reported() -> None:
     lines: list[str] = []
-    grade_protocol(bully(), bully().starting_file or Path(), 1, lines.append)
+    grade_file(bully(), bully().starting_file or Path(), 1, lines.append)
     assert lines[0] == "0 of 150 runs for task 1"
 
 
@@ -344,7 +345,7 @@ def test_a_cheat_earns_nothing(tmp_path: Path, code: str) -> None:
     faulty = (bully().starting_file or Path()).read_text("utf-8")
     path = tmp_path / "cheat.py"
     path.write_text(code.replace("{faulty}", faulty), "utf-8")
-    results = grade_protocol(bully(), path, 1)
+    results = grade_file(bully(), path, 1).results
     assert [result.points for result in results] == [0, 0, 0][: len(results)]
     assert results[0].why
 
@@ -353,6 +354,6 @@ def test_a_link_to_the_solution_earns_nothing(tmp_path: Path) -> None:
     """What was handed in is the link, which the student could make without ever reading the file."""
     link = tmp_path / "mended.py"
     link.symlink_to(bully().folder / "solution.py")
-    results = grade_protocol(bully(), link, 1)
+    results = grade_file(bully(), link, 1).results
     assert [result.points for result in results] == [0, 0, 0]
     assert "symbolic link" in results[0].why

@@ -11,9 +11,9 @@ from lab.exercises.draws import draw_seed
 from lab.exercises.exercise import Exercise, Stage
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise, names, read_exercise
 from lab.exercises.exercise_validation import check_exercise
+from lab.exercises.file_grading import TriedStage, grade_file, try_stages
 from lab.exercises.handout import write_handout
-from lab.exercises.protocol_grading import grade_protocol
-from lab.exercises.visible_campaign import Evidence, TriedStage, try_stages
+from lab.exercises.protocol_grading import Evidence
 from lab.protocols import OWN_PROTOCOLS
 from lab.worlds.loading.user_module import TargetError
 from tests.profile import amount, sampled
@@ -100,7 +100,7 @@ def test_each_attempt_passes_the_stages_in_its_name(name: str, file: str) -> Non
     passed = passes(exercise, file)
     runs = amount(quick=4, soak=1_000)
     shorter = with_runs(exercise, {passed + 1: 1_000}, runs)
-    results = grade_protocol(shorter, exercise.folder / file, 1)
+    results = grade_file(shorter, exercise.folder / file, 1).results
     assert [result.state for result in results[:passed]] == ["done"] * passed, results
     assert {result.state for result in results[passed:]} <= {"missed"}
     assert all(result.why for result in results[passed:])
@@ -165,7 +165,7 @@ def test_what_judges_nothing_is_not_passed(tmp_path: Path) -> None:
     assert first.result is not None
     assert first.result.shortfall is not None
     assert first.result.shortfall.why == "unrefused_commits was judged in none of 3 runs"
-    assert grade_protocol(exercise, tmp_path / "idle.py", 1)[0].points == 0
+    assert grade_file(exercise, tmp_path / "idle.py", 1).points == 0
 
 
 # what is no attempt
@@ -198,7 +198,7 @@ NO_ATTEMPTS = {
 def test_what_is_no_attempt_earns_nothing(tmp_path: Path, code: str, why: str) -> None:
     """And the reason is given, with the line if it has one."""
     (tmp_path / "mine.py").write_text(code)
-    results = grade_protocol(with_runs(ring(), {}, 2), tmp_path / "mine.py", 1)
+    results = grade_file(with_runs(ring(), {}, 2), tmp_path / "mine.py", 1).results
     assert [result.points for result in results] == [0] * 4
     assert why in results[0].why
 
