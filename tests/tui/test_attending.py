@@ -30,6 +30,7 @@ from lab.recording.reader import open_recording
 from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.apps.steps import StepScreen
 from lab.tui.apps.student_app import StudentApp
+from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource, PrefixSource
 from lab.tui.widgets.dialogs import AnswerDialog
 from lab.worlds.watchdog import stop_watching
@@ -446,7 +447,7 @@ def test_who_is_in_a_branch_does_not_follow(tmp_path: Path, folder: Path, shown:
         await seen.until(lambda: seen.teacher.following == [True], "it is reported")
         source = PrefixSource(folder / "pause-1.jsonl")
         await source.extend(9)
-        branch = seen.app.new_screen(source, "a branch")
+        branch = seen.app.new_screen(RunScreen, source, "a branch")
         await seen.app.push_screen(branch)
         await seen.until(lambda: seen.teacher.following == [True, False], "it is reported")
         await seen.app.pop_screen()

@@ -311,17 +311,11 @@ class AttendingApp(ClassroomApp):
             await source.extend(shown)
             until_open.pop_all()
         attendance.run, attendance.source = run, source
-        self.theme_styles.dark = self.current_theme.dark
-        title = attendance.presentation.title
-        screen = StepScreen(source, self.theme_styles, title, self.layout_settings, self.user_keys)
-        if before is None:
-            self._opened.append((source, None))
-            await self.push_screen(screen)
-        else:
-            with closing(before):
-                self._opened[-1] = source, None
-                await self.deactivate_run()
-                await self.switch_screen(screen)
+        screen = self.new_screen(StepScreen, source, attendance.presentation.title)
+        if before is not None:
+            self._opened.pop()
+        self._opened.append((source, None))
+        await self.replace_run(screen, before)
         return screen
 
     def _close(self) -> None:

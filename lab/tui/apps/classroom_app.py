@@ -182,14 +182,9 @@ class ClassroomApp(RunsApp):
         source.recording, source.is_served = recording, self._is_served
         source.assess(exercise, partial(self._note, exercise, header.exercise.attempt))
         before, self._source = self._source, source
-        screen = self.new_screen(source, exercise.name)
+        screen = self.new_screen(RunScreen, source, exercise.name)
         self._list.offer(None)
-        if before is None:
-            await self.push_screen(screen)
-        else:
-            with contextlib.closing(before):
-                await self.deactivate_run()
-                await self.switch_screen(screen)
+        await self.replace_run(screen, before)
 
     async def _to_list(self, ends: bool) -> None:
         if ends:

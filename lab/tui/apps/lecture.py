@@ -233,11 +233,6 @@ class LectureApp(LabApp):
         in_hall = self.screen.has_class("hall")
         show_dialog(self, TallyDialog(self._control, self.theme_styles, in_hall), show_result)
 
-    def _show_message(self, text: str, warn: bool = False) -> None:
-        shown = next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)
-        if shown is not None:
-            shown.context.notify(text, warn)
-
 
 def show_lecture(socket: str, title: str, control: LectureControl) -> int:
     """Show the lecture whose feed is on this socket, and return the exit status."""

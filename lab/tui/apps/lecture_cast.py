@@ -33,7 +33,6 @@ from lab.tui.apps.cast import (
 from lab.tui.apps.steps import StepScreen, play_speed
 from lab.tui.controllers.layout import LayoutSettings
 from lab.tui.source import FileSource
-from lab.tui.user_keys import UserKeys
 
 
 def write_lecture_cast(
@@ -66,7 +65,7 @@ class _LectureCast:
                 steps = [step for step in presentation.steps if (step.run or 0) == run]
                 with closing(FileSource(Path(presented.file))) as source:
                     styles, layout = ThemeStyles(UNICODE), LayoutSettings()
-                    screen = StepScreen(source, styles, presentation.title, layout, UserKeys(), lambda: 0.0)
+                    screen = StepScreen(source, styles, presentation.title, clock_s=lambda: 0.0, layout=layout)
                     await app.push_screen(screen)
                     await pilot.pause()
                     await app.workers.wait_for_complete()

@@ -5,7 +5,6 @@ of the step is asked; then comes the next step. A step without a run shows its t
 """
 
 import asyncio
-from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,7 +21,6 @@ from lab.text import sanitize
 from lab.tui.apps.runs_app import RunsApp
 from lab.tui.apps.steps import StepScreen, format_steps
 from lab.tui.context import show_dialog
-from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource
 from lab.tui.user_keys import read_user_keys
 from lab.tui.views.exercise_view import markdown_lines
@@ -125,7 +123,7 @@ class RehearsalApp(RunsApp):
         """Ask the question of the step, as the class will be asked."""
         step, question = self.step, self.step.question
         if question is None:
-            self._notify(NO_QUESTION)
+            self._show_message(NO_QUESTION)
             return
         body = markdown_lines(question.text, _DIALOG_WIDTH, self.theme_styles)
         self._asking = dialog = AnswerDialog(f"step {step.number}: a question", body, question.options)
@@ -154,11 +152,6 @@ class RehearsalApp(RunsApp):
         elif self.place + 1 < len(self.presentation.steps):
             self._begin(self.place + 1, plays=True)
 
-    def _notify(self, text: str, warn: bool = False) -> None:
-        screen = next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)
-        if screen is not None:
-            screen.context.notify(text, warn)
-
     # steps
 
     def _begin(self, place: int, plays: bool) -> None:
@@ -181,15 +174,7 @@ class RehearsalApp(RunsApp):
             return
         before, self._run = self._source, run
         source = self._source = FileSource(Path(recorded.file))
-        self.theme_styles.dark = self.current_theme.dark
-        title = self.presentation.title
-        screen = StepScreen(source, self.theme_styles, title, self.layout_settings, self.user_keys)
-        if before is None:
-            await self.push_screen(screen)
-        else:
-            with closing(before):
-                await self.deactivate_run()
-                await self.switch_screen(screen)
+        await self.replace_run(self.new_screen(StepScreen, source, self.presentation.title), before)
 
     def _show_text(self) -> None:
         screen, step = self.screen, self.step

@@ -4,9 +4,9 @@ import asyncio
 import gc
 import os
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -32,6 +32,8 @@ from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import HostReady, branch_config, new_run_name
 from lab.worlds.loading.targets import loaded_targets
 from lab.worlds.loading.user_module import TargetError
+
+S = TypeVar("S", bound=RunScreen)
 
 
 class RunsApp(TerminalApp[None]):
@@ -187,12 +189,31 @@ class RunsApp(TerminalApp[None]):
     async def _push_run(self, source: Source, host: HostProcess | None, title: str, at: int | None) -> None:
         self._opened.append((source, host))
         self.assess(source)
-        await self.push_screen(self.new_screen(source, title, at))
+        await self.push_screen(self.new_screen(RunScreen, source, title, at))
 
-    def new_screen(self, source: Source, title: str, at: int | None = None) -> RunScreen:
-        """Return a screen for a run, in the present theme and with the user's layout."""
+    def new_screen(self, kind: type[S], source: Source, title: str, at: int | None = None) -> S:
+        """Return a screen of this kind for a run, in the present theme and with the user's layout."""
         self.theme_styles.dark = self.current_theme.dark
-        return RunScreen(source, self.theme_styles, title, at, layout=self.layout_settings, keys=self.user_keys)
+        return kind(source, self.theme_styles, title, at, layout=self.layout_settings, keys=self.user_keys)
+
+    async def replace_run(self, screen: RunScreen, before: Source | None) -> None:
+        """Show a run in place of the topmost one, and close its source ``before``; on top, if there was none."""
+        if before is None:
+            await self.push_screen(screen)
+            return
+        with closing(before):
+            await self.deactivate_run()
+            await self.switch_screen(screen)
+
+    @property
+    def top_run(self) -> RunScreen | None:
+        """The topmost screen of a run; None if no run is shown."""
+        return next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)
+
+    def _show_message(self, text: str, warn: bool = False) -> None:
+        """Show a message in the topmost run, also below a dialog."""
+        if self.top_run is not None:
+            self.top_run.context.notify(text, warn)
 
     async def deactivate_run(self) -> None:
         """Let the topmost run take no more keys, and close the dialogs over it: its source is closed next."""
@@ -277,7 +298,7 @@ class LabApp(RunsApp):
         protocol = self.source.store.header.protocol.name
         kept = self.layout_settings.watches.get(protocol, ())
         keep_watches(self.layout_settings, protocol, list(dict.fromkeys((*kept, *self._watches))))
-        screen = self.new_screen(self.source, self._run_name)
+        screen = self.new_screen(RunScreen, self.source, self._run_name)
         await self.push_screen(screen)
         if self._first is not None:
             screen.action_do(*self._first)

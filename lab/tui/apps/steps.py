@@ -143,11 +143,12 @@ class StepScreen(RunScreen):
         source: Source,
         styles: ThemeStyles,
         title: str,
-        layout: LayoutSettings,
-        keys: UserKeys,
+        at: int | None = None,
         clock_s: Callable[[], float] = time.monotonic,
+        layout: LayoutSettings | None = None,
+        keys: UserKeys | None = None,
     ) -> None:
-        super().__init__(source, styles, title, 0, clock_s, layout, keys)
+        super().__init__(source, styles, title, at or 0, clock_s, layout, keys)
         self.panel = StepPanel(styles)
         self.context.hides_future = True
 

@@ -20,7 +20,6 @@ from lab.tui.apps.rehearsal import NO_QUESTION, RehearsalApp
 from lab.tui.apps.steps import StepScreen, format_result
 from lab.tui.context import show_dialog
 from lab.tui.controllers.branching import LeaveRequested
-from lab.tui.screen import RunScreen
 from lab.tui.user_keys import read_user_keys
 from lab.tui.widgets.dialogs import ROOM, ChoiceDialog, TextDialog
 from lab.units import format_count
@@ -96,7 +95,7 @@ class TeachingApp(RehearsalApp):
 
     async def _show_notice(self) -> None:
         async with self._opening:  # until the screen of the step is open
-            self._notify(self._notice)
+            self._show_message(self._notice)
 
     async def leave_lowest(self, message: LeaveRequested) -> None:
         """Leave the lecture; ask first whether it is over."""
@@ -145,14 +144,14 @@ class TeachingApp(RehearsalApp):
             self._is_server_gone = self._is_server_gone or isinstance(error, ServerGoneError)
             failure = _GONE if isinstance(error, ServerGoneError) else f"the class does not see this: {error}"
             if failure != self._failure:
-                self._notify(failure, warn=True)
+                self._show_message(failure, warn=True)
             self._failure = failure
             self._show_keys()
             return
         self._sent, self._failure = position, ""
         if self._is_server_gone:
             self._is_server_gone = False
-            self._notify(_BACK)
+            self._show_message(_BACK)
             await self._resume_vote()
         if self._audience != before or had_failed:
             self._show_keys()
@@ -164,7 +163,7 @@ class TeachingApp(RehearsalApp):
     @property
     def _step_screen(self) -> StepScreen | None:
         """The screen of the step, unless a branch is above it or another run is being opened."""
-        top = next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)
+        top = self.top_run
         return top if isinstance(top, StepScreen) and top.is_ready and not self._opening.locked() else None
 
     def _position(self) -> LecturePosition:
@@ -210,13 +209,13 @@ class TeachingApp(RehearsalApp):
             await asyncio.to_thread(self._control.tally)
         except ServerAdminError:  # no vote is open
             if question is None:
-                self._notify(NO_QUESTION)
+                self._show_message(NO_QUESTION)
                 return
             try:
                 asked = number, question.text, question.options, question.answer, question.explanation
                 await asyncio.to_thread(self._control.ask_step, *asked)
             except ServerAdminError as error:
-                self._notify(f"the class was not asked: {error}", warn=True)
+                self._show_message(f"the class was not asked: {error}", warn=True)
                 return
             self._hide_result(number)
         dialog = self._asking = TallyDialog(self._control, self.theme_styles, self._is_in_hall)
@@ -231,7 +230,7 @@ class TeachingApp(RehearsalApp):
         async with self._opening:  # until the screen of the step is open
             self._hide_result(tally.step)
             votes = format_count(sum(tally.votes), "answer")
-            self._notify(f"the vote of step {tally.step} is still open, with {votes}: Ctrl+G shows it")
+            self._show_message(f"the vote of step {tally.step} is still open, with {votes}: Ctrl+G shows it")
 
     def _hide_result(self, number: int) -> None:
         """Hide the result of an earlier vote on this step: the class votes again."""
