@@ -20,8 +20,7 @@ from lab.exercises.handout import format_table
 from lab.exercises.tool_keys import CompareKey, ExplorationKey, ScaleKey, ToolKeyError
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.properties.judge import Judge
-from lab.recording.records import TIME_LIMIT_REACHED, End, Header, Record
-from lab.recording.writer import MemoryLog
+from lab.recording.records import End, Header, Record
 from lab.scenario.file import Scenario, ScenarioError, scenario_in, split_scenario
 from lab.scenario.run_scenario import config_of
 from lab.script.parse import parse_watch, read_script
@@ -29,10 +28,9 @@ from lab.script.scope import CommandError, Scope
 from lab.script.statements import Expectation
 from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_rounded
-from lab.worlds.loading.config import InitialCommands, header_of
+from lab.worlds.loading.config import header_of
 from lab.worlds.loading.targets import load_protocol
-from lab.worlds.simulated.simulation import Simulation
-from lab.worlds.watchdog import watch_steps
+from lab.worlds.simulated.execution import simulate_in_memory
 
 LONGEST_US = 60_000_000
 _SLICE_US = 200_000
@@ -158,45 +156,40 @@ def _what_follows(setup: Scenario, key: AnswerKey, seed: int) -> tuple[list[str]
 
     Raises CommandError.
     """
-    watch_steps()
     config = replace(config_of(setup, "simulated", Path()), seed=seed)
     protocol = load_protocol(config.protocol)
     scope = Scope(protocol, setup.nodes, setup.parameters)
     header = header_of(config, protocol)
     observed = _Values(key, header, scope) if key.value else _Conditions(key, header, scope)
-    decided_us: int | None = None
-
-    def observe(record: Record) -> None:
-        nonlocal decided_us
-        observed.observe(record)
-        if decided_us is None and observed.is_decided:
-            decided_us = simulation.now_us
-
-    log = MemoryLog(header, observe)
-    observed.observe(header)
-    simulation = Simulation(protocol, log)
-    InitialCommands.of(config).add_to(simulation.director)
-    simulation.start()
     end_us = min(setup.ends_us, LONGEST_US)
-    while simulation.now_us < end_us and not observed.is_decided:
-        simulation.run_to(min(simulation.now_us + _SLICE_US, end_us))
-    simulation.finish()
-    log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
-    return observed.followed, simulation.now_us if decided_us is None else decided_us
+    simulate_in_memory(config, header, observed.observe, lambda: observed.is_decided, end_us, _SLICE_US)
+    return observed.followed, observed.looked_at_us
 
 
 class _Observation:
-    """What is observed of a run: it is fed each record, header first."""
+    """What is observed of a run: it is fed each record, header first.
+
+    ``looked_at_us``: when it was decided, or the present, as long as it is not.
+    """
 
     def __init__(self, header: Header, scope: Scope) -> None:
         self._judge = Judge(header)
         self._run = ObservedRun(header, self._judge)
         self._scope = scope
+        self.looked_at_us = 0
 
     def observe(self, record: Record | None) -> None:
         """Process the next record."""
+        was_decided = self.is_decided
         self._judge.observe(record)
         self._run.observe(record)
+        self._note(record)
+        if not was_decided:
+            self.looked_at_us = self._run.now_us
+
+    def _note(self, record: Record | None) -> None:
+        """Note what the record changed in the run."""
+        raise NotImplementedError
 
     def _monitor(self, at: str, condition: str) -> ScriptMonitor:
         """Return what waits for the condition after the triggers. Raises CommandError."""
@@ -224,8 +217,7 @@ class _Conditions(_Observation):
         super().__init__(header, scope)
         self._monitors = {answer: self._monitor(key.at, text) for answer, text in key.holds.items()}
 
-    def observe(self, record: Record | None) -> None:
-        super().observe(record)
+    def _note(self, record: Record | None) -> None:
         for monitor in self._monitors.values():
             monitor.observe(record)
             if isinstance(record, End):
@@ -250,8 +242,7 @@ class _Values(_Observation):
         self._before: str | None = None
         self._value: str | None = None
 
-    def observe(self, record: Record | None) -> None:
-        super().observe(record)
+    def _note(self, record: Record | None) -> None:
         for monitor in filter(None, (self._since, self._at)):
             monitor.observe(record)
             if isinstance(record, End):

@@ -23,18 +23,15 @@ from lab.exercises.exercise_reader import ExerciseError, drawn_for
 from lab.exercises.file_grading import grade_file, try_stages
 from lab.exercises.handout import fill
 from lab.foreign_file import read_foreign_text
-from lab.recording.records import TIME_LIMIT_REACHED, End
-from lab.recording.writer import MemoryLog
 from lab.script.parse import numbered_lines, parse
 from lab.script.scope import CommandError, Scope
 from lab.text import sanitize
-from lab.worlds.loading.config import InitialCommands, header_of
+from lab.worlds.loading.config import header_of
 from lab.worlds.loading.programs import words_that_execute
 from lab.worlds.loading.settings import usual_link
 from lab.worlds.loading.targets import load_protocol
 from lab.worlds.loading.user_module import TargetError
-from lab.worlds.simulated.simulation import Simulation
-from lab.worlds.watchdog import watch_steps
+from lab.worlds.simulated.execution import simulate_in_memory
 
 SEEDS = 5
 """Seeds that the solution is tried with; live runs vary more than these."""
@@ -310,7 +307,6 @@ def run_in_sandbox(exercise: Exercise, commands: Sequence[str], seed: int | None
 
     ``seed`` replaces the setup's. The run ends when all tasks are decided, or after ``LONGEST_US``.
     """
-    watch_steps()
     setup = exercise.setup
     config = replace(
         attempt_config(exercise, "nobody", 1, Path()),
@@ -319,17 +315,8 @@ def run_in_sandbox(exercise: Exercise, commands: Sequence[str], seed: int | None
         link=setup.link or usual_link(setup.timing, True),
         seed=setup.seed if seed is None else seed,
     )
-    protocol = load_protocol(config.protocol)
-    header = header_of(config, protocol)
+    header = header_of(config, load_protocol(config.protocol))
     assessment = Assessment(exercise, header)
-    assessment.observe(header)
-    log = MemoryLog(header, assessment.observe)
-    simulation = Simulation(protocol, log)
-    InitialCommands.of(config).add_to(simulation.director)
-    simulation.start()
     end_us = min(setup.ends_us, LONGEST_US)
-    while simulation.now_us < end_us and not assessment.status.is_decided:
-        simulation.run_to(min(simulation.now_us + _SLICE_US, end_us))
-    simulation.finish()
-    log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
+    simulate_in_memory(config, header, assessment.observe, lambda: assessment.status.is_decided, end_us, _SLICE_US)
     return assessment

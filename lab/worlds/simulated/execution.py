@@ -9,10 +9,11 @@ import shutil
 import time
 from collections.abc import Callable
 
-from lab.recording.records import TIME_LIMIT_REACHED, End
-from lab.recording.writer import Writer
+from lab.recording.records import TIME_LIMIT_REACHED, End, Header, Record
+from lab.recording.writer import MemoryLog, Writer
 from lab.units import format_us
 from lab.worlds.loading.config import InitialCommands, RunConfig, load_protocols, new_writer
+from lab.worlds.loading.targets import load_protocol
 from lab.worlds.simulated.branch import open_branch
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
@@ -70,6 +71,30 @@ def build(config: RunConfig, progress: Callable[[int], None] = lambda done: None
     InitialCommands.of(config).add_to(simulation.director)
     simulation.start()
     return writer, simulation
+
+
+def simulate_in_memory(
+    config: RunConfig,
+    header: Header,
+    observe: Callable[[Record], object],
+    is_over: Callable[[], bool],
+    end_us: int,
+    slice_us: int,
+) -> None:
+    """Execute a run without a recording, in slices of virtual time, until ``is_over`` after one, or ``end_us``.
+
+    ``observe`` is called with each record, header first. Steps of this process are watched from now on.
+    """
+    watch_steps()
+    observe(header)
+    log = MemoryLog(header, observe)
+    simulation = Simulation(load_protocol(config.protocol), log)
+    InitialCommands.of(config).add_to(simulation.director)
+    simulation.start()
+    while simulation.now_us < end_us and not is_over():
+        simulation.run_to(min(simulation.now_us + slice_us, end_us))
+    simulation.finish()
+    log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
 
 
 def run_slice(
