@@ -3,6 +3,8 @@
 import io
 import os
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -397,11 +399,11 @@ def export(
         raise UsageError(f"{out} exists already; name another with --out, or overwrite it with --force")
     match kind:
         case "slides":
-            data = _slides(lecture, not no_notes)
+            data = _export_runs(lecture, "drawing", partial(_slides, not no_notes))
         case "handout":
             data = format_handout(lecture).encode()
         case "film":
-            data = _film(lecture, out.suffix)
+            data = _export_runs(lecture, "filming", partial(_film, out.suffix))
     if data is None:
         return EXIT_NOT_AS_EXPECTED
     write_whole(file, data, is_private=False)
@@ -413,30 +415,35 @@ def export(
     return 0
 
 
-def _slides(lecture: Lecture, with_notes: bool) -> bytes | None:
-    """Return the slides; None if a step cannot be shown, which is printed. Raises UsageError."""
+def _export_runs(
+    lecture: Lecture, work: str, render: Callable[[RecordedLecture, Progress], bytes]
+) -> bytes | None:
+    """Return what is exported of the runs; None if a step cannot be shown, which is printed. Raises UsageError."""
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
         recorded = simulate_runs(lecture, Path(folder))
         if recorded is None:
             return None
         try:
-            with Progress(f"drawing {lecture.name}", "step", len(lecture.steps)) as progress:
-                return format_slides(recorded, with_notes, progress).encode()
+            with Progress(f"{work} {lecture.name}", "step", len(lecture.steps)) as progress:
+                return render(recorded, progress)
         except ExportError as error:
             raise UsageError(f"{lecture.path}: {error}") from None
 
 
-def _film(lecture: Lecture, suffix: str) -> bytes | None:
-    """Return the film; None if a step cannot be shown, which is printed. Raises UsageError."""
-    with tempfile.TemporaryDirectory(prefix="lab-") as folder:
-        recorded = simulate_runs(lecture, Path(folder))
-        if recorded is None:
-            return None
-        try:
-            with Progress(f"filming {lecture.name}", "step", len(lecture.steps)) as progress:
-                return _cast(recorded, progress) if suffix == ".cast" else _video(recorded, suffix, progress)
-        except ExportError as error:
-            raise UsageError(f"{lecture.path}: {error}") from None
+def _slides(with_notes: bool, recorded: RecordedLecture, progress: Progress) -> bytes:
+    return format_slides(recorded, with_notes, progress).encode()
+
+
+def _film(suffix: str, recorded: RecordedLecture, progress: Progress) -> bytes:
+    if suffix == ".cast":
+        return _cast(recorded, progress)
+    out = io.BytesIO()
+    if suffix == ".gif":
+        encode_gif(LectureFilm(recorded, GIF_FRAMES_PER_S, progress), out)
+    else:
+        ffmpeg = find_ffmpeg()
+        encode_mp4(ffmpeg, LectureFilm(recorded, MP4_FRAMES_PER_S, progress), MP4_FRAMES_PER_S, out)
+    return out.getvalue()
 
 
 def _cast(recorded: RecordedLecture, progress: Progress) -> bytes:
@@ -445,13 +452,3 @@ def _cast(recorded: RecordedLecture, progress: Progress) -> bytes:
     out = io.StringIO()
     write_lecture_cast(recorded.presentation, out, Film(), progress)
     return out.getvalue().encode()
-
-
-def _video(recorded: RecordedLecture, suffix: str, progress: Progress) -> bytes:
-    out = io.BytesIO()
-    if suffix == ".gif":
-        encode_gif(LectureFilm(recorded, GIF_FRAMES_PER_S, progress), out)
-    else:
-        ffmpeg = find_ffmpeg()
-        encode_mp4(ffmpeg, LectureFilm(recorded, MP4_FRAMES_PER_S, progress), MP4_FRAMES_PER_S, out)
-    return out.getvalue()

@@ -5,14 +5,12 @@ Texts are cards; a run is its space-time diagram, from where the step before sto
 
 import io
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from typing import Any
 
 import drawsvg
 from markdown_it import MarkdownIt
 
 from lab.export.annotations import printable
-from lab.export.excerpt import ExportOptions, read_excerpt
 from lab.export.figure_options import FigureOptions
 from lab.export.figure_themes import FONT, THEMES, Theme
 from lab.export.film_frames import FilmFrame, FilmFrames, load_pillow
@@ -22,7 +20,6 @@ from lab.export.text_metrics import wrap_to_width
 from lab.lectures.lecture import Question, Step
 from lab.lectures.presentation import THINKING_US, reading_us
 from lab.lectures.recorded_lecture import RecordedLecture
-from lab.recording.reader import open_recording
 
 _THEME = "slide"
 _SIZE = 1280, 720
@@ -68,15 +65,11 @@ class LectureFilm:
 
     def _run(self, step: Step) -> Iterator[FilmFrame]:
         """Yield the diagram of what the step shows of its run."""
-        presentation = self._recorded.presentation
-        stop = presentation.stop_of(step)
-        if stop is None:
-            return
         title = printable(self._recorded.run_of(step).run.scenario.title, 100)
         figure = FigureOptions(title=step.title, caption=title, theme=_THEME)
-        options = ExportOptions(presentation.begin_of(step).at_us or None, stop.at_us, figure=figure)
-        with closing(open_recording(self._recorded.run_of(step).file)) as store:
-            yield from FilmFrames(read_excerpt(store, options), self._frames_per_s)
+        with self._recorded.excerpt_of(step, figure) as excerpt:
+            if excerpt is not None:
+                yield from FilmFrames(excerpt, self._frames_per_s)
 
     def _question(self, step: Step, question: Question) -> Iterator[FilmFrame]:
         asked = [*paragraphs_of(question.text), *(f"•  {option}" for option in question.options)]

@@ -1,12 +1,14 @@
 """Simulate the runs of a lecture, and find the records at which its steps stop."""
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
 from lab.analysis.script_log import line_result
+from lab.export.excerpt import Excerpt, ExportOptions, read_excerpt
+from lab.export.figure_options import FigureOptions
 from lab.lectures.lecture import Lecture, LectureRun, Step
 from lab.lectures.presentation import Presentation, PresentedRun, Stop
 from lab.recording.reader import open_recording
@@ -42,6 +44,21 @@ class RecordedLecture(Struct, frozen=True):
         lecture = self.lecture
         runs = (PresentedRun(str(each.file), each.stops, each.run.scenario.protocol) for each in self.runs)
         return Presentation(lecture.name, lecture.title, lecture.steps, tuple(runs), lecture.digest)
+
+    @contextmanager
+    def excerpt_of(self, step: Step, figure: FigureOptions) -> Iterator[Excerpt | None]:
+        """Open what a step shows of its run: from where the step before stopped to where this one stops.
+
+        It is None if the step shows no run. Raises ExportError.
+        """
+        presentation = self.presentation
+        stop = presentation.stop_of(step)
+        if stop is None:
+            yield None
+            return
+        options = ExportOptions(presentation.begin_of(step).at_us or None, stop.at_us, figure=figure)
+        with closing(open_recording(self.run_of(step).file)) as store:
+            yield read_excerpt(store, options)
 
 
 def record_lecture(

@@ -8,19 +8,16 @@ script, so foreign text in a lecture runs no code.
 import base64
 import hashlib
 from collections.abc import Callable
-from contextlib import closing
 from html import escape
 from importlib.resources import files
 from string import Template
 
 from markdown_it import MarkdownIt
 
-from lab.export.excerpt import ExportOptions, read_excerpt
 from lab.export.figure_options import FigureOptions
 from lab.export.svg_diagram import diagram_of
 from lab.lectures.lecture import Lecture, Question, Step
 from lab.lectures.recorded_lecture import RecordedLecture
-from lab.recording.reader import open_recording
 from lab.text import sanitize
 
 _WIDTH_PX = 620.0
@@ -29,16 +26,10 @@ _KEYS = "Arrow keys turn the slides; a shows an answer, n the notes for the teac
 
 def draw_step(recorded: RecordedLecture, step: Step) -> str:
     """Return the picture of what a step shows of its run, as SVG; empty if it shows none. Raises ExportError."""
-    presentation = recorded.presentation
-    stop = presentation.stop_of(step)
-    if stop is None:
-        return ""
-    run = recorded.run_of(step)
-    title = sanitize(run.run.scenario.title, 100)
+    title = sanitize(recorded.run_of(step).run.scenario.title, 100)
     figure = FigureOptions(title=title, theme="paper", zoom="page", width=_WIDTH_PX)
-    options = ExportOptions(presentation.begin_of(step).at_us or None, stop.at_us, figure=figure)
-    with closing(open_recording(run.file)) as store:
-        return diagram_of(read_excerpt(store, options), medium="print")
+    with recorded.excerpt_of(step, figure) as excerpt:
+        return "" if excerpt is None else diagram_of(excerpt, medium="print")
 
 
 def format_slides(
