@@ -5,7 +5,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -262,6 +262,16 @@ def _confirm(question: str, word: str, yes: bool) -> bool:
     return False
 
 
+def _once_confirmed(question: str, word: str, yes: bool, work: str, change: Callable[[], str]) -> int:
+    """Make a change once the teacher confirms it by typing this word, and return the exit status."""
+    if not _confirm(question, word, yes):
+        return EXIT_NOT_AS_EXPECTED
+    with Progress(work):
+        done = change()
+    print_line(done)
+    return 0
+
+
 Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
 StudentName = Annotated[str, Argument(metavar="NAME", help="The name of the student.")]
 
@@ -295,12 +305,9 @@ def remove(name: StudentName, yes: Yes = False, data: Data = None) -> int:
     admits them again. On a server with --open, they can still log in as guests.
     """
     question = f"{sanitize(name, 40)} is logged out and cannot log in; the work is kept."
-    if _confirm(question, "yes", yes):
-        with Progress("ending the sessions"):
-            done = AdminClient(data_folder(data)).remove(name)
-        print_line(done)
-        return 0
-    return EXIT_NOT_AS_EXPECTED
+    return _once_confirmed(
+        question, "yes", yes, "ending the sessions", lambda: AdminClient(data_folder(data)).remove(name)
+    )
 
 
 @group.command()
@@ -328,12 +335,10 @@ def archive(
     path = to or Path(f"{name}.zip")
     if path.exists():
         raise UsageError(f"{path} exists; name another file: --to FILE")
-    if _confirm(f"All data of {sanitize(name, 40)} is written to {sanitize(str(path))}.", "yes", yes):
-        with Progress("writing the archive"):
-            done = AdminClient(data_folder(data)).archive(name, path)
-        print_line(done)
-        return 0
-    return EXIT_NOT_AS_EXPECTED
+    question = f"All data of {sanitize(name, 40)} is written to {sanitize(str(path))}."
+    return _once_confirmed(
+        question, "yes", yes, "writing the archive", lambda: AdminClient(data_folder(data)).archive(name, path)
+    )
 
 
 @group.command()
@@ -344,12 +349,7 @@ def erase(name: StudentName, yes: Yes = False, data: Data = None) -> int:
     the seals; their sessions end first. This cannot be undone: lab serve archive writes a copy.
     """
     question = f"All recordings, points and log lines of {sanitize(name, 40)} are deleted for good."
-    if _confirm(question, name, yes):
-        with Progress("erasing"):
-            done = AdminClient(data_folder(data)).erase(name)
-        print_line(done)
-        return 0
-    return EXIT_NOT_AS_EXPECTED
+    return _once_confirmed(question, name, yes, "erasing", lambda: AdminClient(data_folder(data)).erase(name))
 
 
 @group.command(

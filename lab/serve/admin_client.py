@@ -116,13 +116,11 @@ class AdminConnection:
         finally:
             self._socket.settimeout(_WITHIN_S)
 
-    def ask(self, text: str, options: tuple[str, ...]) -> None:
-        """Ask the class a question."""
-        self._request(AskQuestion(text, options))
-
-    def ask_step(self, number: int, text: str, options: tuple[str, ...], answer: str, explanation: str) -> None:
-        """Ask the class the question of a step; the answer is shown when the vote is closed."""
-        self._request(AskQuestion(text, options, number, answer, explanation))
+    def ask(
+        self, text: str, options: tuple[str, ...], step: int = 0, answer: str = "", explanation: str = ""
+    ) -> None:
+        """Ask the class a question, or that of a step, whose answer is shown when the vote is closed."""
+        self._request(AskQuestion(text, options, step, answer, explanation))
 
     def tally(self) -> VoteTally:
         """Return the votes so far."""

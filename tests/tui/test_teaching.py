@@ -37,11 +37,10 @@ class Class:
         self.positions += [position] if self.positions[-1:] != [position] else []
         return Audience(14, 12)
 
-    def ask(self, text: str, options: tuple[str, ...]) -> None:
-        raise NotImplementedError
-
-    def ask_step(self, number: int, text: str, options: tuple[str, ...], answer: str, explanation: str) -> None:
-        self.open = VoteTally(1, text, options, (3, 9), True, number)
+    def ask(
+        self, text: str, options: tuple[str, ...], step: int = 0, answer: str = "", explanation: str = ""
+    ) -> None:
+        self.open = VoteTally(1, text, options, (3, 9), True, step)
         self.key = answer, explanation
 
     def tally(self) -> VoteTally:

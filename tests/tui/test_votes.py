@@ -75,7 +75,9 @@ class _Counted:
     def __init__(self, *votes: int) -> None:
         self._tally = VoteTally(7, "Which nodes consider themselves the leader?", ("4", "5", "both"), votes, True)
 
-    def ask(self, text: str, options: tuple[str, ...]) -> None:
+    def ask(
+        self, text: str, options: tuple[str, ...], step: int = 0, answer: str = "", explanation: str = ""
+    ) -> None:
         raise NotImplementedError
 
     def tally(self) -> VoteTally:

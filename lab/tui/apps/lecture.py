@@ -34,8 +34,10 @@ _FORMAT = "type the question and its options: who leads next? | 4 | 5"
 class LectureControl(Protocol):
     """A connection to the class. Every call may block briefly, and may raise ServerAdminError."""
 
-    def ask(self, text: str, options: tuple[str, ...]) -> None:
-        """Ask the class a question with these options."""
+    def ask(
+        self, text: str, options: tuple[str, ...], step: int = 0, answer: str = "", explanation: str = ""
+    ) -> None:
+        """Ask the class a question, or that of a step, whose answer is shown when the vote is closed."""
 
     def tally(self) -> VoteTally:
         """Return the votes so far."""

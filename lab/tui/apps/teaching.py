@@ -36,9 +36,6 @@ _BACK = "the server is back; students who log in again see this step"
 class TeachingControl(LectureControl, Protocol):
     """A connection to the class of a lecture from a file."""
 
-    def ask_step(self, number: int, text: str, options: tuple[str, ...], answer: str, explanation: str) -> None:
-        """Ask the class the question of a step; the answer is shown when the vote is closed."""
-
     def show_position(self, position: LecturePosition) -> Audience:
         """Show the class where the teacher is; return who is there."""
 
@@ -212,8 +209,8 @@ class TeachingApp(RehearsalApp):
                 self._show_message(NO_QUESTION)
                 return
             try:
-                asked = number, question.text, question.options, question.answer, question.explanation
-                await asyncio.to_thread(self._control.ask_step, *asked)
+                asked = question.text, question.options, number, question.answer, question.explanation
+                await asyncio.to_thread(self._control.ask, *asked)
             except ServerAdminError as error:
                 self._show_message(f"the class was not asked: {error}", warn=True)
                 return
