@@ -216,11 +216,11 @@ _CHUNK = 1 << 22
 _FRAME = re.compile(r"(\S+):\d+ in \w+: ")
 
 
-def failed_steps(lines: FileRecords) -> Iterator[Step]:
+def failed_steps(store: FileRecords) -> Iterator[Step]:
     """Yield the steps at which nodes failed, without decoding the whole recording."""
-    for _, numbers in lines.find((b'"failed":',), _CHUNK):
+    for _, numbers in store.find((b'"failed":',), _CHUNK):
         for number in numbers:
-            record = lines.record(number)
+            record = store.record(number)
             if isinstance(record, Step) and record.failed:
                 yield record
 

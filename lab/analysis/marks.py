@@ -174,10 +174,10 @@ class Density:
     Time is divided into buckets of equal width. A record later than the last bucket doubles the width of all.
     """
 
-    def __init__(self, lines: RecordStore) -> None:
+    def __init__(self, store: RecordStore) -> None:
         self.observed = 0
-        self._store = lines
-        self._heartbeats = frozenset(lines.header.protocol.heartbeats)
+        self._store = store
+        self._heartbeats = frozenset(store.header.protocol.heartbeats)
         self._width_us = _FIRST_WIDTH_US
         self._buckets = array("Q", bytes(8 * _BUCKETS))
         self._us = 0
@@ -206,9 +206,9 @@ class Density:
 
     def _ahead(self) -> list[tuple[int, int]]:
         """Return (time, lines since the previous keyframe) for each keyframe that was not read yet."""
-        lines = self._store
-        log_lines = [one - other for one, other in zip(lines.lines_at, lines.heartbeats_at, strict=True)]
-        since = zip(lines.keyframes, lines.times_us, [0, *log_lines], log_lines, strict=False)
+        store = self._store
+        log_lines = [one - other for one, other in zip(store.lines_at, store.heartbeats_at, strict=True)]
+        since = zip(store.keyframes, store.times_us, [0, *log_lines], log_lines, strict=False)
         return [(at_us, max(0, now - before)) for number, at_us, before, now in since if number >= self.observed]
 
     def _widen(self) -> None:

@@ -211,18 +211,18 @@ class CommandHistory:
             self.leaders.append(Observation(number, at_us, leaders))
 
 
-def read_history(lines: RecordStore) -> CommandHistory:
+def read_history(store: RecordStore) -> CommandHistory:
     """Return the history of a recording, up to the end of the commands' effects. Raises CommandError."""
-    history = CommandHistory(lines.header)
-    for record in lines.records():
+    history = CommandHistory(store.header)
+    for record in store.records():
         history.observe(record)
-    return history if history.over_us is None else _until(history.over_us, history, lines)
+    return history if history.over_us is None else _until(history.over_us, history, store)
 
 
-def _until(end_us: int, whole: CommandHistory, lines: RecordStore) -> CommandHistory:
+def _until(end_us: int, whole: CommandHistory, store: RecordStore) -> CommandHistory:
     """Return the history as if the run had ended at this time."""
-    history = CommandHistory(lines.header)
-    for record in lines.records():
+    history = CommandHistory(store.header)
+    for record in store.records():
         if record is not None and not isinstance(record, Header) and record.at_us > end_us:
             break
         history.observe(record)

@@ -94,19 +94,19 @@ def make_scenario(source: ScenarioSource, shrink: bool, on_progress: Callable[[s
     Raises NotARecordingError, UnsuitableRecordingError, and TargetError if the protocol is not built in and not
     named.
     """
-    with contextlib.closing(open_recording(source.recording)) as lines:
-        protocol = recorded_protocols(lines.header, source.target or None)
-        if has_programs(lines.header):
+    with contextlib.closing(open_recording(source.recording)) as store:
+        protocol = recorded_protocols(store.header, source.target or None)
+        if has_programs(store.header):
             raise UnsuitableRecordingError(
                 f"{source.recording} is a run of programs, which cannot be executed again to compare outcomes; "
                 "write a scenario by hand, with the program in its head: lab guide programs"
             )
         try:
-            history = read_history(lines)
+            history = read_history(store)
         except CommandError as error:
             raise UnsuitableRecordingError(f"{source.recording} has an invalid command: {error}") from None
     _check_size(source.recording, history)
-    outcome = expected_outcome(history.cluster, history.judge, history.faults, lines.header.world == "live")
+    outcome = expected_outcome(history.cluster, history.judge, history.faults, store.header.world == "live")
     search = ScriptSearch(history, protocol, outcome, lambda tried: on_progress(f"{tried} runs tried"))
     found = search.find()
     if history.steered and not found.is_same:

@@ -75,11 +75,11 @@ class Report(Struct, frozen=True):
         return not self.findings
 
 
-def report_of(scenario: Scenario, lines: RecordStore) -> Report:
+def report_of(scenario: Scenario, store: RecordStore) -> Report:
     """Return the report on a completed run of the scenario."""
-    checker = ScriptChecker(scenario.lines, scenario.ends_us, lines.header)
-    findings = tuple(checker.findings_in(lines))
-    header = lines.header
+    checker = ScriptChecker(scenario.lines, scenario.ends_us, store.header)
+    findings = tuple(checker.findings_in(store))
+    header = store.header
     place = (scenario.name, scenario.path, header.world, header.seed)
     verdicts = checker.judge.verdicts()
     history = checker.history
@@ -153,9 +153,9 @@ class ScriptChecker:
         ]
         return sorted(found, key=lambda finding: (finding.line == 0, finding.line))
 
-    def findings_in(self, lines: RecordStore) -> list[ScenarioFinding]:
+    def findings_in(self, store: RecordStore) -> list[ScenarioFinding]:
         """Process all records of a completed run and return the failures."""
-        for record in lines.records():
+        for record in store.records():
             self.observe(record)
         return self.findings()
 

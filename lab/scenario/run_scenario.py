@@ -92,8 +92,8 @@ class LiveRun:
 
 def report_on(scenario: Scenario, file: Path, began_s: float, keep: bool = True) -> Report:
     """Return the report on a recording of a run that began at ``began_s``. Raises NotARecordingError."""
-    with contextlib.closing(open_recording(file)) as lines:
-        report = report_of(scenario, lines)
+    with contextlib.closing(open_recording(file)) as store:
+        report = report_of(scenario, store)
     return replace(report, recording=str(file) if keep else "", took_s=time.monotonic() - began_s)
 
 

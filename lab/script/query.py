@@ -219,15 +219,15 @@ class LogFilter:
     """
 
     def __init__(
-        self, query: Query, lines: RecordStore, hidden: Collection[str], text: Callable[[LogLine], str]
+        self, query: Query, store: RecordStore, hidden: Collection[str], text: Callable[[LogLine], str]
     ) -> None:
         self.query = query
         self.done = 0
-        self._lines = lines
+        self._store = store
         self._hidden = frozenset(hidden)
         self._text = text
         self._hits = array("Q")
-        self._fold = None if query.predicate is None else PredicateFold(query.predicate, lines.header)
+        self._fold = None if query.predicate is None else PredicateFold(query.predicate, store.header)
         self._outcomes = DeliveryTracker()
         self._open: dict[tuple[int, int], tuple[int, LogLine]] = {}
         """Lines of messages whose outcome is not final yet, by message; each with its number."""
@@ -238,22 +238,22 @@ class LogFilter:
     @property
     def complete(self) -> bool:
         """True if all records that exist by now have been examined."""
-        return self.done >= len(self._lines)
+        return self.done >= len(self._store)
 
     def work(self) -> Iterator[None]:
         """Examine the records that exist by now; yield after each chunk."""
         needle = _needle(self.query)
-        if needle and isinstance(self._lines, FileRecords) and not self.done:
-            for share, numbers in self._lines.find((needle,), _CHUNK):
+        if needle and isinstance(self._store, FileRecords) and not self.done:
+            for share, numbers in self._store.find((needle,), _CHUNK):
                 for number in numbers:
-                    self._examine(number, self._lines.record(number))
-                self.done = bisect_left(self._lines.offsets, round(share * self._lines.offsets[-1]))
+                    self._examine(number, self._store.record(number))
+                self.done = bisect_left(self._store.offsets, round(share * self._store.offsets[-1]))
                 yield
-            self.done = len(self._lines)
+            self.done = len(self._store)
         while not self.complete:
-            end = min(self.done + _AT_ONCE, len(self._lines))
+            end = min(self.done + _AT_ONCE, len(self._store))
             for number in range(self.done, end):
-                self._examine(number, self._lines.record(number))
+                self._examine(number, self._store.record(number))
             self.done = end
             yield
 

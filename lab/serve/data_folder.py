@@ -94,8 +94,8 @@ class DataFolder:
         self._students = self.path / "students"
         try:
             self._students.mkdir(mode=0o700, parents=True, exist_ok=True)
-            running_server = self.path.lstat()
-            if running_server.st_uid != os.getuid() or not stat.S_ISDIR(running_server.st_mode):
+            found = self.path.lstat()
+            if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
                 raise FolderError(f"--data {path} is not a folder of yours; name another")
             self.path.chmod(0o700)
         except OSError as error:

@@ -217,11 +217,11 @@ class ClassroomApp(RunsApp):
         if info is None:
             return None
         try:
-            lines = open_recording(Path(info.recording))
+            store = open_recording(Path(info.recording))
         except NotARecordingError:
             return None
-        header = lines.header
-        lines.close()
+        header = store.header
+        store.close()
         exercise = self.exercise_of(header)
         if exercise is None or header.exercise is None:
             return None

@@ -134,8 +134,8 @@ class ExportDialog(FileDialog):
 
     def make(self, path: Path) -> str:
         as_format, options = self._ordered
-        with closing(open_recording(self._recording)) as lines:
-            size = write_file(as_format, read_excerpt(lines, options, self.on_progress), path)
+        with closing(open_recording(self._recording)) as store:
+            size = write_file(as_format, read_excerpt(store, options, self.on_progress), path)
         return f"exported to {path.absolute()} ({size:,} bytes)"
 
     def _begin(self) -> None:

@@ -103,14 +103,14 @@ class PredictController:
 
     async def _find_outcome(self, log: DecisionLog, decision: LeaderDecision, answer: str) -> None:
         """Follow the run until the decision is settled, however long that takes, and show the outcome."""
-        context, lines = self._context, self._context.player.store
+        context, store = self._context, self._context.player.store
         while decision.settled is None and self._is_on:
             begun = log.cluster.record + 1
-            for record in lines.records(begun, min(begun + _CHUNK, len(lines))):
+            for record in store.records(begun, min(begun + _CHUNK, len(store))):
                 log.observe(record)
                 if log.leaders is not None:
                     break
-            if begun == len(lines):
+            if begun == len(store):
                 if not context.source.is_live or context.source.ended:
                     break
                 context.notify("nothing is decided yet; {end} returns to the present")

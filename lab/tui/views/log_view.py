@@ -350,9 +350,9 @@ class MessageLog(LinesView):
 # a record in full, and copies, which reach the user's clipboard by OSC 52, over SSH too
 
 
-def record_as_json(lines: RecordStore, number: int) -> Copied:
+def record_as_json(store: RecordStore, number: int) -> Copied:
     """Return a record as written in the recording."""
-    return f"record {number}", lines.raw(number).decode("utf-8", "replace")
+    return f"record {number}", store.raw(number).decode("utf-8", "replace")
 
 
 def describe_copy(what: str, text: str) -> str:
@@ -367,10 +367,10 @@ class RecordDialog(TextBox):
 
     BINDINGS: ClassVar[list[BindingType]] = [("y", "copy", "copy")]
 
-    def __init__(self, lines: RecordStore, number: int, heading: str) -> None:
+    def __init__(self, store: RecordStore, number: int, heading: str) -> None:
         super().__init__(f"record {number}", "y copies it · Enter or Esc closes")
-        self._record = record_as_json(lines, number)
-        self._raw = lines.raw(number)
+        self._record = record_as_json(store, number)
+        self._raw = store.raw(number)
         self._heading = heading
 
     def action_copy(self) -> None:

@@ -251,7 +251,7 @@ def _read(text: str, what: str, names: NodeNames) -> Statement:
 
 
 def reexecute_to(
-    lines: RecordStore,
+    store: RecordStore,
     last: int,
     protocol: type[Algorithm],
     progress: Callable[[int], None] = lambda done: None,
@@ -261,25 +261,25 @@ def reexecute_to(
     If the protocol's source differs from the recorded one, its steps must still be the recorded ones. ``progress``
     is called with the number of records done, every thousand. Raises NotBranchableError.
     """
-    differs = has_other_sources(lines.header, source_of(protocol)[1])
+    differs = has_other_sources(store.header, source_of(protocol)[1])
     try:
-        past = BranchPoint(Reexecution(lines.header, protocol, differs), protocol, lines.header)
+        past = BranchPoint(Reexecution(store.header, protocol, differs), protocol, store.header)
     except NotARecordingError as error:
         raise NotBranchableError(f"it cannot be re-executed: {error}") from None
-    while last > 0 and isinstance(lines.record(last), End):
+    while last > 0 and isinstance(store.record(last), End):
         last -= 1
-    for number, record in enumerate(lines.records(0, last + 1)):
+    for number, record in enumerate(store.records(0, last + 1)):
         if number % 1000 == 0:
             progress(number)
         found = past.execution.check(number, record)
-        if number in lines.damage:
-            found = f"it cannot be read: {lines.damage[number]}"
+        if number in store.damage:
+            found = f"it cannot be read: {store.damage[number]}"
         if found is not None:
             raise NotBranchableError(
                 f"record {number} (line {number + 1}) does not hold, so branch before it: {found}"
             )
         past.feed(record)
-    past.find_withheld(lines.records(last + 1, min(len(lines), last + 1 + _MOST_AHEAD)))
+    past.find_withheld(store.records(last + 1, min(len(store), last + 1 + _MOST_AHEAD)))
     past.complete()
     return past
 
@@ -295,25 +295,25 @@ def open_branch(
         require_simulable(each)
     parent, recording = Path(config.parent), Path(config.recording)
     try:
-        lines = open_recording(parent)
+        store = open_recording(parent)
     except NotARecordingError as error:
         raise NotBranchableError(str(error)) from None
-    with contextlib.closing(lines):
-        branch_point = reexecute_to(lines, config.at, protocol, progress)
+    with contextlib.closing(store):
+        branch_point = reexecute_to(store, config.at, protocol, progress)
         at_us = branch_point.execution.cluster.at_us
         header = replace(
-            lines.header,
+            store.header,
             format=FORMAT,
             program=__version__,
-            run=f"{lines.header.run} from {branch_point.record}",
+            run=f"{store.header.run} from {branch_point.record}",
             began="",
             world="simulated",
             seed=config.seed,
             remark="",
-            parent=Parent(_seen_from(recording, parent), lines.header.run, branch_point.record, at_us),
+            parent=Parent(_seen_from(recording, parent), store.header.run, branch_point.record, at_us),
         )
         writer = Writer(recording, header)
-        writer.copy(lines, branch_point.record, branch_point.execution.cluster)
+        writer.copy(store, branch_point.record, branch_point.execution.cluster)
     return writer, Branch(writer, branch_point)
 
 
