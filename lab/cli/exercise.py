@@ -704,7 +704,7 @@ def grade(options: GradeOptions) -> int:
     else:
         _print_grades(shown, exercises)
     if options.csv is not None:
-        write_whole(options.csv, as_csv(shown, exercises).encode())
+        write_whole(options.csv, as_csv(shown).encode())
     if options.gradescope is not None:
         write_whole(options.gradescope, as_gradescope(best_grades(grades), exercises))
     return EXIT_NOT_AS_EXPECTED if any(grade.refused for grade in shown) else 0

@@ -304,7 +304,7 @@ def remove(name: StudentName, yes: Yes = False, data: Data = None) -> int:
     Their sessions and their cluster end at once, and they cannot log in. Their work is kept, and lab serve readmit
     admits them again. On a server with --open, they can still log in as guests.
     """
-    question = f"{sanitize(name, 40)} is logged out and cannot log in; the work is kept."
+    question = f"{sanitize(name, 40)} will be logged out, and cannot log in any more; the work is kept."
     return _once_confirmed(
         question, "yes", yes, "ending the sessions", lambda: AdminClient(data_folder(data)).remove(name)
     )
@@ -335,7 +335,7 @@ def archive(
     path = to or Path(f"{name}.zip")
     if path.exists():
         raise UsageError(f"{path} exists; name another file: --to FILE")
-    question = f"All data of {sanitize(name, 40)} is written to {sanitize(str(path))}."
+    question = f"All data of {sanitize(name, 40)} will be written to {sanitize(str(path))}."
     return _once_confirmed(
         question, "yes", yes, "writing the archive", lambda: AdminClient(data_folder(data)).archive(name, path)
     )
@@ -433,7 +433,7 @@ def export(
         book = grade_class(folder, library, lambda graded, file: progress(int(graded), file, graded / recordings))
     best = best_grades(book.grades)
     if csv is not None:
-        write_whole(csv, as_csv(_in_order(book.grades) if every else best, known).encode())
+        write_whole(csv, as_csv(_in_order(book.grades) if every else best).encode())
     if gradescope is not None:
         gradescope.mkdir(mode=0o700, parents=True, exist_ok=True)
         for student in dict.fromkeys(grade.student for grade in best):
@@ -456,8 +456,8 @@ def export(
     graded = format_count(len({grade.student for grade in book.grades}), "student")
     text = f"{format_count(len(book.grades), 'attempt')} of {graded} graded"
     text += f", {len(refused)} refused" if refused else ""
-    if book.unsealed:
-        text += f"; {len(book.unsealed)} not sealed: the run is active, or its server was killed"
+    if unproved := [grade for grade in book.grades if grade.proof == "unproved"]:
+        text += f"; {len(unproved)} unproved: the run is active, or its server was killed"
     print_line(text)
     return EXIT_NOT_AS_EXPECTED if refused or book.problems else 0
 

@@ -49,7 +49,8 @@ class Grade(Struct, frozen=True):
     nodes took their first steps, for a simulated one a digest of all records. ``cut_off``: the recording has no
     end, because of a crash or because it was edited. ``began`` is UTC, ISO 8601; empty in simulation.
     ``sealed``: a server made the recording, and it is unchanged since. ``earned`` has when points were earned;
-    those of a simulated run when its file was written last.
+    those of a simulated run when its file was written last. Of the tasks as the student got them, ``texts`` are
+    the answers that a teacher reads, and ``explanations`` follow an answer: by the numbers of the tasks.
     """
 
     recording: str
@@ -65,6 +66,8 @@ class Grade(Struct, frozen=True):
     refused: str = ""
     sealed: bool = False
     earned: tuple[Earned, ...] = ()
+    texts: dict[int, str] = {}
+    explanations: dict[int, str] = {}
 
     @property
     def proof(self) -> str:
@@ -147,6 +150,7 @@ def _assess(path: Path, of: ExerciseAttempt, exercise: Exercise, store: FileReco
         for result in assessment.results
         if result.points
     )
+    tasks = list(zip(exercise.tasks, assessment.results, strict=True))
     return Grade(
         str(path),
         of.name,
@@ -159,6 +163,8 @@ def _assess(path: Path, of: ExerciseAttempt, exercise: Exercise, store: FileReco
         frozenset(steps if store.header.world == "live" else {digest.hexdigest()}),
         not is_over,
         earned=tuple(earned),
+        texts={task.number: result.answer for task, result in tasks if task.way == "explain"},
+        explanations={task.number: task.explanation_after(result.answer) for task, result in tasks},
     )
 
 
@@ -200,16 +206,25 @@ def restrict_to_student(student: str, grades: Iterable[Grade]) -> list[Grade]:
 
 
 def best_grades(grades: Iterable[Grade]) -> list[Grade]:
-    """Return the best grade of each student and exercise, sorted by these; among equals, the first attempt.
+    """Return the best grade of each student and exercise, sorted by these; of equals, a sealed one, or the first.
 
-    All grades of recordings that are not attempts are kept.
+    A text for the teacher that it has not is that of the latest attempt which has it. All grades of recordings
+    that are not attempts are kept.
     """
-    best: dict[tuple[str, str], Grade] = {}
+    attempts: dict[tuple[str, str], list[Grade]] = {}
     for grade in sorted(grades, key=lambda each: (each.student, each.exercise, each.attempt)):
         key = (grade.student, grade.exercise) if grade.exercise else (grade.recording, "")
-        if key not in best or (bool(best[key].refused), -best[key].points) > (bool(grade.refused), -grade.points):
-            best[key] = grade
-    return list(best.values())
+        attempts.setdefault(key, []).append(grade)
+    return [_best(each) for each in attempts.values()]
+
+
+def _best(attempts: Sequence[Grade]) -> Grade:
+    """Return the best of the grades of a student's attempts at an exercise, the earliest first."""
+    best = min(attempts, key=lambda each: (bool(each.refused), -each.points, not each.sealed))
+    texts: dict[int, str] = {}
+    for grade in (*attempts, best):
+        texts |= {number: text for number, text in grade.texts.items() if text or number not in texts}
+    return best if best.refused else replace(best, texts=texts)
 
 
 # exports
@@ -219,19 +234,23 @@ _TEXT = "text "
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def as_csv(grades: Iterable[Grade], exercises: dict[str, Exercise]) -> str:
-    """Format a row for each grade, with a column for each text that a teacher must read."""
-    rows = [_row(grade, exercises) for grade in grades]
+def as_csv(grades: Sequence[Grade]) -> str:
+    """Format a row for each grade, with a column for each task whose text a teacher must read."""
+    rows = [_row(grade) for grade in grades]
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    widest = max(rows, key=len, default=_row(Grade(""), {}))
-    writer.writerow(widest)
+    texts = sorted({number for grade in grades for number in grade.texts})
+    writer = csv.DictWriter(
+        file, [*_row(Grade("")), *(f"{_TEXT}{number}" for number in texts)], lineterminator="\n"
+    )
+    writer.writeheader()
     for row in rows:
-        writer.writerow(format_cell(value, has_lines=name.startswith(_TEXT)) for name, value in row.items())
+        writer.writerow(
+            {name: format_cell(value, has_lines=name.startswith(_TEXT)) for name, value in row.items()}
+        )
     return file.getvalue()
 
 
-def _row(grade: Grade, exercises: dict[str, Exercise]) -> dict[str, object]:
+def _row(grade: Grade) -> dict[str, object]:
     return {
         "student": grade.student,
         "exercise": grade.exercise,
@@ -245,7 +264,7 @@ def _row(grade: Grade, exercises: dict[str, Exercise]) -> dict[str, object]:
         "proof": grade.proof,
         "refused": grade.refused,
         "recording": grade.recording,
-        **{f"{_TEXT}{number}": text for number, text in enumerate(_texts(grade, exercises), 1)},
+        **{f"{_TEXT}{number}": text for number, text in grade.texts.items()},
     }
 
 
@@ -282,7 +301,8 @@ def _tests(grade: Grade, exercise: Exercise | None) -> list[dict[str, Any]]:
     found = []
     for task, result in zip(exercise.tasks, grade.results, strict=True):
         by_teacher = task.way == "explain"
-        output = result.answer if by_teacher else result.why or task.explanation_after(result.answer)
+        explanation = grade.explanations.get(task.number, "")
+        output = grade.texts.get(task.number, "") if by_teacher else result.why or explanation
         is_done = result.state == "done"
         name = f"{exercise.title}: {task.title}" + (" (your teacher reads it)" if by_teacher else "")
         most = 0 if by_teacher else task.points
@@ -302,14 +322,6 @@ def _test(name: str, number: str, score: int, most: int, status: str, output: st
         "visibility": "visible",
     }
     return {**test, "number": number} if number else test
-
-
-def _texts(grade: Grade, exercises: dict[str, Exercise]) -> list[str]:
-    exercise = exercises.get(grade.exercise)
-    if exercise is None or not grade.results:
-        return []
-    asked = [task.number for task in exercise.tasks if task.way == "explain"]
-    return [result.answer for result in grade.results if result.task in asked]
 
 
 def format_cell(value: object, has_lines: bool = False) -> object:

@@ -18,15 +18,24 @@ _NOT_READ = (-1, -1, -1)
 
 
 def store_course(folder: DataFolder, file: Path, exercises: Mapping[str, Exercise]) -> None:
-    """Copy this course file into the data folder, if it is valid. Raises CourseError or OSError."""
+    """Copy this course file into the data folder, if it is valid, and loses no changes made there.
+
+    Raises CourseError or OSError.
+    """
     read_course(file, exercises)
-    write_durably(folder.course, read_foreign_text(file).encode())
+    text = read_foreign_text(file)
+    if folder.course.exists() and read_foreign_text(folder.course) != text:
+        raise CourseError(
+            f"{folder.course} differs from {file}, and may have extensions that this has not: leave out --course "
+            f"to go on with it, or delete it to begin with {file}"
+        )
+    write_durably(folder.course, text.encode())
 
 
 class CourseFile:
-    """The current course. A version with a mistake is logged once, and does not replace the one before.
+    """The current course. A version with a mistake is announced once, and does not replace the one before.
 
-    Raises CourseError if there is a mistake in ``course.toml`` at the start.
+    Raises CourseError if there is a mistake in ``course.toml`` at the start, and no valid version before it.
     """
 
     def __init__(self, folder: DataFolder, exercises: Mapping[str, Exercise], log: ServerLog) -> None:
@@ -36,10 +45,10 @@ class CourseFile:
         self._log = log
         self._version: FileVersion | None = _NOT_READ
         self.course = Course()
-        if self._path.exists():
-            read_course(self._path, exercises)
         with suppress(OSError, CourseError):  # none yet, or its exercises are gone
             self.course = parse_course(read_foreign_text(self._kept), str(self._kept), exercises)
+        if self._path.exists() and self.course == Course():
+            read_course(self._path, exercises)
         self.update()
 
     def update(self) -> bool:
@@ -59,6 +68,11 @@ class CourseFile:
         for change in describe_changes(self.course, course):
             self._log.write("course", change)
         self.course = course
+        if version is None:
+            self._log.announce(
+                "course", f"{self._path} is gone: there is no course; {self._kept} is its last version"
+            )
+            return True
         try:
             write_durably(self._kept, text.encode())
         except OSError as error:

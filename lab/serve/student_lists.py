@@ -190,12 +190,16 @@ class ListFile(Generic[K]):
             version = file_version(self.path)
             if version != self._version:
                 self._version = version
+                if version is None and self._students:
+                    self._log.announce(
+                        "unreadable", f"{self.path} is gone, and with it the students that it lists"
+                    )
                 text = "" if version is None else read_foreign_text(self.path, LARGEST_DATA)
                 self._students = self._read(text, str(self.path))
         except FileNotFoundError:
             self._version, self._students = None, {}
         except (OSError, ListError) as error:
-            self._log.write("unreadable", str(error))
+            self._log.announce("unreadable", f"{error}; students are those of the version before it")
         return self._students
 
     def lines(self) -> list[str]:

@@ -82,7 +82,7 @@ class AttemptLog:
         status = self.last
         missing = [f"{result.task}" for result in status.results if result.state != "done"]
         which = f"without task{'s' if len(missing) > 1 else ''} {', '.join(missing)}" if missing else "SOLVED"
-        return f"the run is over: {which}, {format_points(self.exercise, status.points)}{self._keys_hint}"
+        return f"the run is over: {which}; {format_points(self.exercise, status.points)}{self._keys_hint}"
 
     @property
     def _keys_hint(self) -> str:

@@ -192,7 +192,9 @@ def test_the_best_of_one_s_own_files_counts(lab: Lab) -> None:
     (lab.folder / "nonce").write_bytes(b"secret")
 
     def grade(*words: str) -> str:
-        return lab("exercise", "grade", *words, "--exercise", exercise.name).out.splitlines()[-1]
+        graded = lab("exercise", "grade", *words, "--exercise", exercise.name)
+        assert graded.out, graded
+        return graded.out.splitlines()[-1]
 
     def status() -> tuple[int, int, bool]:
         found = json.loads(lab("exercise", "status", "--home", "mine", "--json").out)["exercises"]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lab.exercises.assessment import Result
 from lab.exercises.attempts import recording_of
-from lab.exercises.exercise_reader import SHIPPED, find_exercise
+from lab.exercises.exercise_reader import SHIPPED, drawn_for, find_exercise
 from lab.exercises.grading import (
     Grade,
     as_csv,
@@ -162,10 +162,30 @@ def test_the_best_attempt_counts() -> None:
     ]
 
 
+def test_of_equal_attempts_a_sealed_one_counts_with_the_latest_texts() -> None:
+    """A text earns no points, so the best attempt may lack it; its own is kept."""
+    first, second = grade_of(2, attempt=1), replace(grade_of(2, attempt=2), sealed=True)
+    third = replace(grade_of(1, attempt=3), texts={4: "because", 5: "so"})
+    (best,) = best_grades([first, replace(second, texts={4: "", 5: "thus"}), third])
+    assert (best.attempt, best.proof, best.texts) == (2, "sealed", {4: "because", 5: "thus"})
+
+
+@pytest.mark.live
+def test_the_explanations_are_those_of_the_students_own_draw(tmp_path: Path) -> None:
+    """Gradescope shows them to the student."""
+    exercise = find_exercise("the-nine-assumptions")
+    drawn = drawn_for(exercise, "bea")
+    assert drawn.drawn != exercise.drawn
+    grade = grade_recording(run_attempt(exercise, [], tmp_path / "bea.jsonl", "bea", end_us=1_000_000))
+    assert grade.explanations == {task.number: task.explanation_after("") for task in drawn.tasks}
+    assert grade.explanations != {task.number: task.explanation_after("") for task in exercise.tasks}
+    assert list(grade.texts) == [6]
+
+
 def test_formulas_in_cells_are_quoted() -> None:
     """In names, reasons and answers."""
     grade = replace(grade_of(2, "=cmd"), refused="@sum\x1b[2J")
-    rows = list(csv.DictReader(io.StringIO(as_csv([grade], EXERCISES))))
+    rows = list(csv.DictReader(io.StringIO(as_csv([grade]))))
     assert rows[0]["student"] == "'=cmd"
     assert rows[0]["refused"] == "'@sum\\x1b[2J"
     assert (rows[0]["points"], rows[0]["of"], rows[0]["minutes"]) == ("", "5", "1.0")
@@ -173,8 +193,10 @@ def test_formulas_in_cells_are_quoted() -> None:
 
 def test_a_text_for_the_teacher_keeps_its_lines(tmp_path: Path) -> None:
     exercise = make_exercise(tmp_path, '[[task]]\npoints = 3\nexplain = "Why?"\n')
-    grade = Grade("1.jsonl", "made", "anna", 1, (Result(1, "done", answer='It "was"\n\x1bpaused'),))
-    rows = list(csv.DictReader(io.StringIO(as_csv([grade], {"made": exercise}))))
+    text = 'It "was"\n\x1bpaused'
+    grade = Grade("1.jsonl", "made", "anna", 1, (Result(1, "done", answer=text),), texts={1: text})
+    rows = list(csv.DictReader(io.StringIO(as_csv([grade, replace(grade, texts={})]))))
+    assert rows[1]["text 1"] == ""
     assert rows[0]["text 1"] == 'It "was"\n\\x1bpaused'
     (test,) = json.loads(as_gradescope([grade], {"made": exercise}))["tests"]
     assert test["output"] == 'It "was"\n\\x1bpaused'

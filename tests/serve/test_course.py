@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.exercises.course import CourseError
 from lab.exercises.exercise_reader import find_exercise
-from lab.serve.course_file import CourseFile
+from lab.serve.course_file import CourseFile, store_course
 from lab.serve.data_folder import DataFolder, ServerLog
 from tests.cli.invocation import Lab
 from tests.serve.conftest import School
@@ -118,4 +119,37 @@ def test_a_file_that_is_no_course_changes_nothing(tmp_path: Path, text: str) -> 
     folder.course.unlink()
     assert course.update()
     assert course.course.groups == ()
+    assert folder.valid_course.read_text() == _COURSE
     log.close()
+
+
+def test_a_server_begins_with_the_version_before_a_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may have crashed meanwhile, and a service starts again unattended. Without such a version it does not."""
+    folder, exercises = DataFolder(tmp_path / "data"), {"two-coordinators": find_exercise("two-coordinators")}
+    folder.course.write_text(_COURSE)
+    log = ServerLog(folder.log)
+    CourseFile(folder, exercises, log)
+    folder.course.write_text("title = ")
+    assert CourseFile(folder, exercises, log).course.title == "Distributed algorithms"
+    assert "students see the version before it" in capsys.readouterr().out
+    folder.valid_course.unlink()
+    with pytest.raises(CourseError, match=r"course\.toml:1"):
+        CourseFile(folder, exercises, log)
+    log.close()
+
+
+def test_changes_made_in_the_data_folder_are_not_overwritten(tmp_path: Path) -> None:
+    """The teacher starts the server again with the same command, after an extension."""
+    folder, exercises = DataFolder(tmp_path / "data"), {"two-coordinators": find_exercise("two-coordinators")}
+    file = tmp_path / "algorithms.toml"
+    file.write_text(_COURSE)
+    store_course(folder, file, exercises)
+    store_course(folder, file, exercises)
+    folder.course.write_text(f"{_COURSE}\n# an extension\n")
+    with pytest.raises(CourseError, match="leave out --course to go on with it"):
+        store_course(folder, file, exercises)
+    folder.course.unlink()
+    store_course(folder, file, exercises)
+    assert folder.course.read_text() == _COURSE

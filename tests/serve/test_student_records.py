@@ -25,6 +25,7 @@ from lab.serve.comments import CommentBook
 from lab.serve.data_folder import DataFolder, ServerLog, ServerLogLine, read_log
 from lab.serve.gradebook import SealBook, Sealer, seal_problems
 from lab.serve.server_context import ServerContext
+from lab.serve.student_lists import ListError, ListFile
 from tests.cli.invocation import Lab
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, new_key
@@ -428,3 +429,27 @@ def test_a_damaged_file_of_comments_is_reported(tmp_path: Path) -> None:
     assert "comments.json cannot be read" in error
     assert "repair it, or move it away" in error
     assert (tmp_path / "data" / "comments.json").read_text() == "{"
+
+
+def test_a_list_with_a_mistake_or_gone_is_announced_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the teacher started the server: those on the list come in with the version before, or not at all."""
+
+    def read(text: str, file: str) -> dict[str, str]:
+        if "garbage" in text:
+            raise ListError(f"{file}:1: garbage")
+        return dict.fromkeys(text.split(), "anna")
+
+    log, path = ServerLog(tmp_path / "log"), tmp_path / "class.keys"
+    listed = ListFile(path, read, log)
+    path.write_text("key\n")
+    assert listed.students() == {"key": "anna"}
+    path.write_text("garbage and more\n")
+    assert [listed.students() for _ in range(2)] == [{"key": "anna"}] * 2
+    printed = capsys.readouterr().out
+    assert printed.count("class.keys:1: garbage; students are those of the version before it") == 1
+    path.unlink()
+    assert [listed.students() for _ in range(2)] == [{}, {}]
+    assert capsys.readouterr().out.count("is gone, and with it the students that it lists") == 1
+    log.close()

@@ -96,7 +96,7 @@ def test_a_sealed_unchanged_recording_is_graded(school_class: Class, tmp_path: P
     assert (called.status, called.err) == (0, "")
     assert [row["student"] for row in rows] == ["anna", "ben"]
     assert (rows[0]["points"], rows[0]["of"]) == ("5", "5")
-    assert "2 attempts of 2 students graded; 1 not sealed" in called.out
+    assert "2 attempts of 2 students graded; 1 unproved: " in called.out
     results = msgspec.json.decode((tmp_path / "results" / "anna.json").read_bytes())
     assert results["score"] == 5
     assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["anna.json", "ben.json"]

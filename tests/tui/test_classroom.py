@@ -257,7 +257,7 @@ def test_handing_in_judges_the_attempt_and_keeps_it_on_the_screen(tmp_path: Path
         await _asked(seen, "4 of 4 are undecided")
         await seen.press("enter")
         await seen.until_message(
-            "the run is over: without tasks 1, 2, 3, 4, 0 of 4 points; :again begins a new attempt"
+            "the run is over: without tasks 1, 2, 3, 4; 0 of 4 points; :again begins a new attempt"
         )
         assert "✗ missed" in seen.text
         await seen.press(":hint")

@@ -1,5 +1,6 @@
 """The exercise view: the tasks and their state at the cursor in time; and Markdown as styled lines."""
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 
 _LEAST_ROOM = 10
 _OPENS = {"strong_open": Style(bold=True), "em_open": Style(italic=True)}
+
+
+def _folded(line: str, width: int) -> list[str]:
+    """Return a line of code as lines of at most this width, broken between words; those after it are indented."""
+    if len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.wrap(line, max(_LEAST_ROOM, width), subsequent_indent=indent, break_on_hyphens=False)
 
 
 def wrap(text: Text, width: int) -> list[Text]:
@@ -103,7 +112,8 @@ class _Renderer:
             lines = wrap(self._inline(token.children or []), self._room)
         else:
             code = [sanitize(line) for line in token.content.rstrip("\n").split("\n")]
-            lines = [Text(f"  {line}", self._styles.code) for line in code]
+            folded = [part for line in code for part in _folded(line, self._room - 2)]
+            lines = [Text(f"  {line}", self._styles.code) for line in folded]
         yield from self._indented(lines)
 
     def _indented(self, lines: Iterable[Text]) -> Iterator[Text]:
