@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 import re
-import shlex
 import socket
 import sys
 from datetime import datetime
@@ -321,10 +320,9 @@ def _announce(
     elif students:
         print_line(f"     the class has {format_count(len(students), 'student')}")
     elif waiting := Invitations(folder.invites).waiting():
-        print_line(f"     {format_count(len(waiting), 'unused code')}: lab serve invite lists them")
+        print_line(f"     {format_count(len(waiting), 'unused code')}: lab serve invite{folder.option} lists them")
     elif not folder.keys.exists():
-        data = "" if folder.path == server_folder() else f" --data {shlex.quote(str(folder.path))}"
-        print_line(f"     nobody can connect yet; create codes: lab serve invite NAME…{data}")
+        print_line(f"     nobody can connect yet; create codes: lab serve invite NAME…{folder.option}")
     if is_student_edition:
         print_wrapped(
             "     the exercises are the students' edition, without some explanations; for all, install from the "

@@ -153,7 +153,9 @@ class AdminConnection:
         return reply
 
     def _no_server_error(self) -> ServerGoneError:
-        return ServerGoneError(f"no server runs in {self._folder.path}; start one with: lab serve")
+        return ServerGoneError(
+            f"no server runs in {self._folder.path}; start one with: lab serve{self._folder.option}"
+        )
 
 
 class LectureConnection(AdminConnection):

@@ -11,6 +11,7 @@ import errno
 import fcntl
 import os
 import secrets
+import shlex
 import shutil
 import stat
 import sys
@@ -27,6 +28,7 @@ from msgspec import Struct
 from lab.durable import write_durably
 from lab.exercises.attempts import NAME
 from lab.output import print_error, print_line
+from lab.places import server_folder
 from lab.text import UserError, sanitize
 
 LOG, SEALS, NONCE = "log", "seals", "nonce"
@@ -76,6 +78,8 @@ class DataFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
+        self.option = "" if self.path == server_folder() else f" --data {shlex.quote(str(self.path))}"
+        """The option that names it in a command, after a blank; empty for the usual folder."""
         self.host_key = self.path / "host_key"
         self.keys = self.path / "keys"
         self.class_names = self.path / "class_names"

@@ -30,7 +30,9 @@ K = TypeVar("K")
 
 GUEST = "guest-"
 """The prefix of guests' names; no student of a class has such a name."""
-NAME_RULE = f"a letter or digit, then letters, digits, dots, dashes and underscores, 32 at most; not {GUEST}…"
+NAME_RULE = (
+    f"a letter (a-z) or digit, then letters, digits, dots, dashes and underscores, 32 at most; not {GUEST}…"
+)
 _NAME = re.compile(rf"(?!(?i:{GUEST})){NAME.pattern}")
 
 REMOVED = "your teacher has removed you from the class; ask your teacher to readmit you"

@@ -51,7 +51,10 @@ def _line(lab: Lab, *words: str) -> str:
         (("--idle", "soon"), "--idle: 'soon' is not a duration"),
         (("--listen", "203.0.113.7", "--port", "0"), "--listen 203.0.113.7 is not an address of this machine; "),
         (("--data", "bad"), "--data bad: "),
-        (("invite", "a/b"), "'a/b' is not a valid student name: a letter or digit, then letters, digits, dots"),
+        (
+            ("invite", "a/b"),
+            "'a/b' is not a valid student name: a letter (a-z) or digit, then letters, digits, dots",
+        ),
         (("invite", "guest-1"), "'guest-1' is not a valid student name: "),
         (("invite", "anna", "--days", "0"), "--days 0: write a whole number, from 1 to 3650"),
         (("--host", "a b"), "--host a b: write a host name or address, such as lab.example.org"),
