@@ -419,7 +419,7 @@ def export(
 
     Exit status: 0 all were graded, 1 one was refused or the seals were edited, 2 usage error, 130 Ctrl-C.
     """
-    folder, library = _existing(data_folder(data)), exercises or SHIPPED
+    folder, library = _existing_folder(data), exercises or SHIPPED
     known = {name: find_exercise(name, library) for name in names(library)}
     course = read_course(folder.course, known) if folder.course.exists() else None
     if course is None and grades is not None:
@@ -462,10 +462,10 @@ def export(
     return EXIT_NOT_AS_EXPECTED if refused or book.problems else 0
 
 
-def _existing(folder: DataFolder) -> DataFolder:
-    if not folder.path.is_dir():
-        raise UsageError(f"there is no folder {folder.path}; name the server's data folder with --data")
-    return folder
+def _existing_folder(data: Path | None) -> DataFolder:
+    if data is not None and not data.is_dir():
+        raise UsageError(f"--data {data}: there is no such folder; name the server's data folder")
+    return data_folder(data)
 
 
 def _print_totals(best: Sequence[Grade], students: Sequence[str], most: int) -> None:
