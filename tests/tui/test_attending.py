@@ -438,6 +438,20 @@ def test_a_vote_goes_on_with_the_lecture(tmp_path: Path, folder: Path, shown: Pr
     attend(tmp_path, test)
 
 
+def test_who_is_in_one_lecture_learns_of_the_next(tmp_path: Path, folder: Path, shown: Presentation) -> None:
+    """Which does not begin at once; the one on the screen stays until the student joins."""
+
+    async def test(seen: Attended) -> None:
+        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
+        await seen.until(lambda: isinstance(seen.top, StepScreen), "the lecture")
+        assert "your teacher shows" not in seen.text
+        await seen.get(Lecture("", "", interrupted=True))
+        await seen.get(Lecture("", "Ring and messages", folder=str(tmp_path / "next")))
+        await seen.is_at("your teacher shows Ring and messages  (Ctrl+G or a click here joins)")
+
+    attend(tmp_path, test)
+
+
 def test_who_is_in_a_branch_does_not_follow(tmp_path: Path, folder: Path, shown: Presentation) -> None:
     """Until its screen is closed."""
 

@@ -556,3 +556,17 @@ def test_a_table_in_markdown_is_a_table() -> None:
     ]
     wide = f"| a | b |\n|---|---|\n| {'word ' * 20}| {'more ' * 20}|\n"
     assert all(line.cell_len <= 30 for line in markdown_lines(wide, 30, ThemeStyles(UNICODE)))
+
+
+def test_a_long_command_is_folded() -> None:
+    """All of it can be read, at 80 columns too; what fits stays as it is."""
+    command = "    lab explore bully --kills 1 --timeouts prompt --nodes 2\n\n        x  =  1"
+    lines = [line.plain for line in markdown_lines(f"Do:\n\n{command}", 40, ThemeStyles(UNICODE))]
+    assert lines == [
+        "Do:",
+        "",
+        "  lab explore bully --kills 1 --timeouts",
+        "      prompt --nodes 2",
+        "  ",
+        "      x  =  1",
+    ]

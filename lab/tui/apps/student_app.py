@@ -354,7 +354,8 @@ class StudentApp(AttendingApp):
             )
         if self._open_answer and not isinstance(shown, StepScreen):
             lines.append(Text(sanitize(self._open_answer), styles.accent))
-        if self._lecture is not None and self._may_join and not isinstance(shown, StepScreen):
+        is_in_it = isinstance(shown, StepScreen) and self._is_attending_now
+        if self._lecture is not None and self._may_join and not is_in_it:
             title = sanitize(self._lecture.title)
             lines.append(Text(f"your teacher shows {title}  (Ctrl+G or a click here joins)", styles.accent))
         lines += [Text(sanitize(text), styles.warning) for text in self._messages]
