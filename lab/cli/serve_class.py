@@ -28,7 +28,7 @@ from lab.cli.terminal import (
 from lab.exercises.course import describe_deadline, describe_extension, read_course
 from lab.exercises.course_grades import CourseGrade, course_table, format_fraction, grade_course
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise, names
+from lab.exercises.exercise_reader import ExerciseError, find_exercise, names
 from lab.exercises.grading import Grade, as_csv, as_gradescope, best_grades
 from lab.exercises.teacher import ServerAdminError, Student, format_minutes, situation_of, sort_by_need
 from lab.glyphs import glyphs_for
@@ -43,9 +43,7 @@ from lab.units import format_count
 
 Folder = Annotated[
     Path | None,
-    Option(
-        "--exercises", metavar="DIR", help="The folder given to lab serve --exercises. Default: the built-in ones."
-    ),
+    Option("--exercises", metavar="DIR", help="The folder of the exercises. Default: that which was served last."),
 ]
 
 
@@ -131,7 +129,7 @@ def watch(exercises: Folder = None, data: Data = None) -> int:
 
     def exercise(name: str) -> Exercise | None:
         try:
-            return find_exercise(name, exercises or SHIPPED)
+            return find_exercise(name, exercises or folder.exercises)
         except ExerciseError:
             return None
 
@@ -172,8 +170,8 @@ def course(
     file is reported, with its line, and so is an extension for a name that is not in the class. lab guide class
     explains the file.
     """
-    library = exercises or SHIPPED
     folder = data_folder(data)
+    library = exercises or folder.exercises
     path = file or folder.course
     if file is None and not path.exists():
         raise UsageError(f"there is no course; write {path}, as lab guide class shows")
@@ -419,7 +417,8 @@ def export(
 
     Exit status: 0 all were graded, 1 one was refused or the seals were edited, 2 usage error, 130 Ctrl-C.
     """
-    folder, library = _existing_folder(data), exercises or SHIPPED
+    folder = _existing_folder(data)
+    library = exercises or folder.exercises
     known = {name: find_exercise(name, library) for name in names(library)}
     course = read_course(folder.course, known) if folder.course.exists() else None
     if course is None and grades is not None:

@@ -27,6 +27,8 @@ from msgspec import Struct
 
 from lab.durable import write_durably
 from lab.exercises.attempts import NAME
+from lab.exercises.exercise_reader import SHIPPED
+from lab.foreign_file import read_foreign_text
 from lab.output import print_error, print_line
 from lab.places import server_folder
 from lab.text import UserError, sanitize
@@ -90,6 +92,7 @@ class DataFolder:
         self.valid_course = self.path / "course.valid.toml"
         self.comments = self.path / "comments.json"
         self.removed = self.path / "removed"
+        self._exercises = self.path / "exercises"
         self.lectures = self.path / "lectures"
         self.log = self.path / LOG
         self.seals = self.path / SEALS
@@ -104,6 +107,22 @@ class DataFolder:
             self.path.chmod(0o700)
         except OSError as error:
             raise FolderError(f"--data {path}: {error.strerror}; name a folder of yours") from None
+
+    def keep_exercises(self, folder: Path) -> None:
+        """Note the folder of the exercises that are served, unless it is the built-in one. Raises OSError."""
+        if folder == SHIPPED:
+            self._exercises.unlink(missing_ok=True)
+        else:
+            write_durably(self._exercises, os.fsencode(folder))
+
+    @property
+    def exercises(self) -> Path:
+        """The folder of the exercises that were served last; that of the built-in ones if it is not there."""
+        with contextlib.suppress(OSError, ValueError):
+            kept = Path(read_foreign_text(self._exercises))
+            if kept.is_dir():
+                return kept
+        return SHIPPED
 
     def nonce(self) -> bytes:
         """Return the nonce of the course, made once: what its students get is drawn from it. Raises OSError."""

@@ -83,6 +83,7 @@ def serve(folder: DataFolder, options: ServeOptions, on_listening: Callable[[Lis
     """
     exercises = all_exercises(options.exercises)  # slow, so before clients wait
     with folder.held() as sockets, contextlib.closing(ServerLog(folder.log)) as log:
+        folder.keep_exercises(options.exercises)
         if options.course is not None:
             store_course(folder, options.course, {each.name: each for each in exercises})
         _raise_file_limit()

@@ -369,3 +369,19 @@ def test_a_data_folder_that_is_not_there_is_no_empty_class(tmp_path: Path) -> No
     error = Lab(tmp_path, tmp_path)("serve", "export", "--data", str(tmp_path / "dat")).refused()
     assert error == f"--data {tmp_path / 'dat'}: there is no such folder; name the server's data folder"
     assert not (tmp_path / "dat").exists()
+
+
+def test_attempts_are_graded_by_the_exercises_that_were_served(school_class: Class, tmp_path: Path) -> None:
+    """Without the option, which a teacher forgets: one of the same name may be worth something else."""
+    folder = tmp_path / "exercises"
+    shutil.copytree(find_exercise(_EXERCISE).folder, folder / _EXERCISE)
+    file = folder / _EXERCISE / "exercise.toml"
+    file.write_text(file.read_text("utf-8").replace("points = 2", "points = 9", 1), "utf-8")
+    school_class.seal(school_class.put("anna"))
+    built_in = school_class.export()[1][0]["of"]
+    school_class.folder.keep_exercises(folder)
+    assert int(school_class.export()[1][0]["of"]) == int(built_in) + 7
+    shutil.rmtree(folder)
+    assert school_class.export()[1][0]["of"] == built_in
+    school_class.folder.keep_exercises(SHIPPED)
+    assert school_class.folder.exercises == SHIPPED
