@@ -167,7 +167,7 @@ def _what_follows(setup: Scenario, key: AnswerKey, seed: int) -> tuple[list[str]
 
 
 class _Observation:
-    """What is observed of a run: it is fed each record, header first.
+    """The observation of a run, which gets each record, the header first.
 
     ``looked_at_us``: when it was decided, or the present, as long as it is not.
     """
