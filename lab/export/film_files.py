@@ -6,11 +6,14 @@ theme, and their blends with the background. Frames are written as they are draw
 
 import importlib
 import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any, BinaryIO, Protocol, TextIO
 
 from lab.export.excerpt import Excerpt, ExportError
@@ -55,9 +58,38 @@ def write_gif(excerpt: Excerpt, out: TextIO) -> None:
 def encode_gif(film: Frames, out: BinaryIO) -> None:
     """Write a film as GIF."""
     gif = _GifWriter(out, film.theme)
-    for frame in film:
+    for frame in _interrupted_between(film):
         gif.add(frame)
     gif.close()
+
+
+def _interrupted_between(film: Frames) -> Iterator[FilmFrame]:
+    """Yield the frames, and raise KeyboardInterrupt at Ctrl-C once the frame that is being drawn is finished.
+
+    Where Pillow draws letters it takes KeyboardInterrupt for an error of the font.
+    """
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield from film
+        return
+    is_interrupted = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal is_interrupted
+        is_interrupted = True
+
+    frames = iter(film)
+    while True:
+        signal.signal(signal.SIGINT, note)
+        try:
+            drawn = next(frames, None)
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if is_interrupted:
+            raise KeyboardInterrupt
+        if drawn is None:
+            return
+        yield drawn
 
 
 class _GifWriter:
@@ -203,7 +235,7 @@ def _encode(ffmpeg: str, film: Frames, frames_per_s: int, path: Path) -> None:
     try:
         passed_us = shown = 0
         with suppress(BrokenPipeError):  # its error says why
-            for frame in film:
+            for frame in _interrupted_between(film):
                 passed_us += frame.lasts_us
                 pixels, until = frame.image.tobytes(), max(shown + 1, passed_us * frames_per_s // 1_000_000)
                 for _ in range(shown, until):

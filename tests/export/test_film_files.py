@@ -2,6 +2,7 @@
 
 import io
 import shutil
+import signal
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,8 +18,8 @@ import lab
 from lab.export.excerpt import DiagramFilm, Excerpt, ExportError, ExportOptions, read_excerpt
 from lab.export.figure_options import FigureOptions
 from lab.export.film import chapters_of
-from lab.export.film_files import write_gif, write_mp4
-from lab.export.film_frames import FilmFrames
+from lab.export.film_files import encode_gif, write_gif, write_mp4
+from lab.export.film_frames import FilmFrame, FilmFrames
 from lab.export.text_metrics import text_width
 from lab.recording.reader import FileRecords, open_recording
 from tests.export.test_printed import needs_cairo
@@ -268,6 +269,28 @@ def test_an_interrupted_film_leaves_no_ffmpeg(store: FileRecords, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         _written(write_mp4, _excerpt(store))
     assert started[0].returncode is not None
+
+
+def test_ctrl_c_waits_for_the_frame_that_is_drawn(store: FileRecords) -> None:
+    """Pillow takes it for an error of the font, where it comes while letters are drawn."""
+    film, begun, done = FilmFrames(_excerpt(store), 12), 0, 0
+
+    class Struck:
+        size, theme = film.size, film.theme
+
+        def __iter__(self) -> Iterator[FilmFrame]:
+            nonlocal begun, done
+            for frame in film:
+                begun += 1
+                if begun == 2:
+                    signal.raise_signal(signal.SIGINT)
+                done += 1
+                yield frame
+
+    with pytest.raises(KeyboardInterrupt):
+        encode_gif(Struck(), io.BytesIO())
+    assert (begun, done) == (2, 2)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_without_pillow_the_error_has_the_next_step(store: FileRecords, monkeypatch: pytest.MonkeyPatch) -> None:
