@@ -337,7 +337,7 @@ def agreement(
     if function is not None or not concerned:
         raise DeclaredWrongError('say which nodes have to agree: @agreement(concerned="leading a term")')
     given = {"concerned": concerned, "relies_on": relies_on, "short": short, **more}
-    return _decorator(Agreement, function, given)  # type: ignore[no-any-return]
+    return lambda declared: _declare(Agreement, declared, given)
 
 
 @overload
