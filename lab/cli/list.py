@@ -116,12 +116,16 @@ def _print_protocols(target: str | None, as_json: bool) -> int:
 
 
 class PromiseSummary(Struct, frozen=True):
-    """A promise and the assumptions that it needs; ``assumptions_if``: those of other readings that differ."""
+    """A promise and the assumptions that it needs; ``assumptions_if``: those of other readings that differ.
+
+    ``not_if``: the readings that do not promise it.
+    """
 
     id: str
     statement: str
     assumptions: tuple[int | str, ...]
     assumptions_if: dict[str, tuple[int | str, ...]]
+    not_if: tuple[str, ...]
 
 
 class ParameterSummary(Struct, frozen=True):
@@ -172,7 +176,8 @@ def _summary(protocol: type[Algorithm]) -> ProtocolSummary:
                 name,
                 ASSERTIONS[name].statement,
                 assumed,
-                {reading: other[name] for reading, other in others if other[name] != assumed},
+                {reading: other[name] for reading, other in others if other.get(name, assumed) != assumed},
+                tuple(reading for reading, other in others if name not in other),
             )
             for name, assumed in usual.items()
         ),
@@ -193,16 +198,17 @@ def _summary(protocol: type[Algorithm]) -> ProtocolSummary:
 
 def _assumptions(protocol: type[Algorithm]) -> dict[str, dict[str, tuple[int | str, ...]]]:
     """Return the assumptions of each promise, by the reading of the text, as ``--set`` has it; first the usual."""
-    relied = {"": protocol.relies_on} | {
-        f"{reading.parameter}={value.name}": protocol.relied_on(
-            protocol.Parameters(**{reading.parameter: value.name})
-        )
+    chosen = {"": protocol.Parameters()} | {
+        f"{reading.parameter}={value.name}": protocol.Parameters(**{reading.parameter: value.name})
         for reading in protocol.readings
         for value in reading.values[1:]
     }
     return {
-        reading: {name: assumptions_of(ASSERTIONS[name], given.get(name)) for name in protocol.promises}
-        for reading, given in relied.items()
+        reading: {
+            name: assumptions_of(ASSERTIONS[name], protocol.relied_on(parameters).get(name))
+            for name in protocol.promises_with(parameters)
+        }
+        for reading, parameters in chosen.items()
     }
 
 
@@ -270,6 +276,7 @@ def _assumed(protocol: type[Algorithm]) -> list[tuple[str, str]]:
     for reading, assumed in others:
         changed = {name: each for name, each in assumed.items() if each != usual[name]}
         found += [("", f"{held} with {reading}: {text}") for held, text in _grouped(changed)]
+        found += [("", f"{name} with {reading}: not promised") for name in usual.keys() - assumed.keys()]
     return found
 
 

@@ -3,7 +3,7 @@
 They are declared as a user's own properties are; see ``lab.properties.declarations`` for the kinds.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -423,8 +423,7 @@ def all_voted_yes(votes: Memory, before: LocalState, after: LocalState) -> Outco
     for transaction, kind, entry in _new_entries(before, after):
         touched[transaction] = None
         yes, no = (("YES", transaction, after.id), ("NO", transaction, after.id))
-        if kind in ("begin", "prepared"):
-            votes.setdefault(("participants", transaction), set()).update(_participants(entry))
+        _note_participants(votes, transaction, entry)
         if kind == "prepared" and yes not in votes and no not in votes:
             votes.note(yes, True, after, f"the node that votes YES on {transaction}")
         elif kind == "aborted" and yes not in votes and no not in votes:
@@ -449,6 +448,113 @@ def all_voted_yes(votes: Memory, before: LocalState, after: LocalState) -> Outco
             text = f"transaction {transaction} is committed at {votes.node_of(committed)}, and {missing} {how}"
             return Counterexample(text, shown_by=(committed, no) if no in votes else (committed,))
     return found
+
+
+_STATES = {"precommit": "commitable", "preabort": "abortable"}
+"""The state of a participant after each kind of log entry between its vote and the decision."""
+
+Attempt = tuple[int, int]
+"""The number and the leader of an attempt to end a transaction; (0, 0) is the coordinator's own."""
+
+
+@over_history(
+    id="quorum",
+    short="a majority decides",
+    statement="no transaction commits before more than half of its participants were commitable in one attempt, "
+    "or aborts, once one was commitable, before more than half were abortable in one attempt",
+    noun="transaction",
+    done="decided by a majority",
+    marked=True,
+    reads=("log",),
+)
+def majority_decides(states: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """Judge the first decision of each transaction: any two majorities meet, and so A6 follows (P4, P6, P7)."""
+    found: Outcome = None
+    for transaction, kind, entry in _new_entries(before, after):
+        if ("decided", transaction) in states:
+            continue
+        participants = _note_participants(states, transaction, entry)
+        if kind in _STATES:
+            states.setdefault((kind, transaction), {}).setdefault(_attempt(entry), set()).add(after.id)
+        elif kind in _OUTCOMES:
+            states["decided", transaction] = True
+            of_kind = {each: states.pop((each, transaction), {}) for each in _STATES}
+            if kind == "aborted" and not of_kind["precommit"]:
+                continue  # for a vote NO, or one that is missing
+            needed = "precommit" if kind == "committed" else "preabort"
+            most = max((len(nodes & participants) for nodes in of_kind[needed].values()), default=0)
+            if 2 * most <= len(participants):
+                text = f"{most} of its {len(participants)} participants were {_STATES[needed]} in one attempt"
+                return Counterexample(f"{after.id} {_OUTCOMES[kind]} {transaction}, though {text}", (after.id,))
+            found = True
+    return found
+
+
+@over_history(
+    id="attempts",
+    short="attempts go on",
+    statement="each attempt to end a transaction brings all to one state, that of the newest attempt which a "
+    "majority of them knew when it joined, and nobody follows an attempt older than one which it has joined",
+    noun="attempt",
+    done="begun",
+    marked=True,
+    reads=("log",),
+)
+def attempts_go_on(states: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """Judge each attempt by what its participants were when they joined it (P7)."""
+    found: Outcome = None
+    for transaction, kind, entry in _new_entries(before, after):
+        participants, attempt = _note_participants(states, transaction, entry), _attempt(entry)
+        entries = states.setdefault(("entries", transaction, after.id), set())
+        if (kind, attempt) in entries:
+            continue  # a node that starts again has its whole log anew
+        entries.add((kind, attempt))
+        newest, joined = states.get(("newest", transaction, after.id), (0, 0)), ("joined", transaction, attempt)
+        if kind == "joined":
+            states["newest", transaction, after.id] = attempt
+            states.setdefault(joined, {})[after.id] = states.get(("state", transaction, after.id), ("", (0, 0)))
+        if kind not in _STATES:
+            continue
+        states["state", transaction, after.id] = (kind, attempt)
+        what = f"{after.id} becomes {_STATES[kind]} in attempt {attempt[0]} of {attempt[1]} to end {transaction}"
+        if attempt < newest:
+            return Counterexample(f"{what}, after it joined attempt {newest[0]} of {newest[1]}", (after.id,))
+        this, other = ((each, transaction, attempt) for each in (kind, *(_STATES.keys() - {kind})))
+        if this in states or attempt == (0, 0):
+            continue
+        states.note(this, True, after, f"the first that is {_STATES[kind]} in the attempt")
+        if other in states:
+            text = f"{what}, and {states.node_of(other)} has become {_STATES[other[0]]} in it"
+            return Counterexample(text, shown_by=(other, this))
+        if not _goes_on(kind, states.get(joined, {}).values(), len(participants)):
+            return Counterexample(f"{what}, and no majority that joined it lets this follow", (after.id,))
+        found = True
+    return found
+
+
+def _goes_on(kind: str, joined: Collection[tuple[str, Attempt]], participants: int) -> bool:
+    """Return whether a state follows from what a majority of the participants were when they joined an attempt.
+
+    The newest attempt in which one of them entered a state decides; without any, they become abortable.
+    """
+    if kind == "preabort" and 2 * sum(not each for each, _ in joined) > participants:
+        return True
+    newest = max((attempt for each, attempt in joined if each == kind), default=None)
+    return newest is not None and 2 * sum(not each or at <= newest for each, at in joined) > participants
+
+
+def _note_participants(memory: Memory, transaction: str, entry: Mapping[str, Any]) -> set[int]:
+    """Return the participants of a transaction, as far as its log entries have named them."""
+    participants: set[int] = memory.setdefault(("participants", transaction), set())
+    participants.update(_participants(entry))
+    return participants
+
+
+def _attempt(entry: Mapping[str, Any]) -> Attempt:
+    match entry.get("round"):
+        case [int(number), int(leader)]:
+            return number, leader
+    return 0, 0
 
 
 @invariant(id="commits", short="commits if all vote YES", reads=("log",), relies_on=(no_failure_yet,))
@@ -924,9 +1030,11 @@ A1_1, A1_2, A2, HIGHEST, M7, STAGES, B10, NEWER, NOTICES, SPREADS, DEFINED, A3_1
     merges_in_time,
     identifiers_are_new,
 )
-A6, A7, A8, SOLVENT, COMMITS, SHOWS, ENDS, NONBLOCKING = (
+A6, A7, QUORUM, ATTEMPTS, A8, SOLVENT, COMMITS, SHOWS, ENDS, NONBLOCKING = (
     one_outcome,
     all_voted_yes,
+    majority_decides,
+    attempts_go_on,
     no_cent_is_lost,
     solvent,
     commits_if_all_vote_yes,
@@ -968,7 +1076,7 @@ def unloaded(name: str) -> Assertion:
 
 BUILT_IN: tuple[Assertion, ...] = (
     *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, STAGES, B10, NEWER, NOTICES, SPREADS, DEFINED),
-    *(A6, A7, A8, SOLVENT, COMMITS, SHOWS, NONBLOCKING),
+    *(A6, A7, QUORUM, ATTEMPTS, A8, SOLVENT, COMMITS, SHOWS, NONBLOCKING),
     *(A9, EDITIONS, SURVEYS, SHARES, JOINS, COUNTS, K1, K2, IDLE, LEAVES, ENDS, RAISES),
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})

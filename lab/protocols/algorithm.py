@@ -20,6 +20,11 @@ class Algorithm(Protocol):
     """The numbers of the assumptions that a promise needs; those not listed here need all nine."""
 
     @classmethod
+    def promises_with(cls, parameters: Any) -> tuple[str, ...]:
+        """Return the promises in a run with these parameters: all, or some of them."""
+        return cls.promises
+
+    @classmethod
     def relied_on(cls, parameters: Any) -> Mapping[str, tuple[int | str, ...]]:
         """Return what the promises rely on in a run with these parameters."""
         return cls.relies_on

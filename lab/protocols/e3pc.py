@@ -55,12 +55,21 @@ class EnhancedThreePhaseCommit(ThreePhaseCommit):
     """E3PC: attempts to terminate are numbered, so a connected majority never blocks."""
 
     name: ClassVar[str] = "e3pc"
-    promises: ClassVar[tuple[str, ...]] = (*ThreePhaseCommit.promises, "ends")
-    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = {**ThreePhaseCommit.relies_on, "ends": (4,)}
+    promises: ClassVar[tuple[str, ...]] = (*ThreePhaseCommit.promises, "attempts", "ends")
+    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = {
+        **ThreePhaseCommit.relies_on,
+        "attempts": (4,),
+        "ends": (4,),
+    }
     readings: ClassVar[tuple[Reading, ...]] = ()
 
     class Parameters(Bank.Parameters, frozen=True):
         """The accounts, and the timeout; a majority is always needed."""
+
+    @classmethod
+    def promises_with(cls, parameters: Parameters) -> tuple[str, ...]:  # type: ignore[override]
+        """Return the same for all parameters."""
+        return cls.promises
 
     @classmethod
     def relied_on(cls, parameters: Parameters) -> Mapping[str, tuple[int | str, ...]]:  # type: ignore[override]

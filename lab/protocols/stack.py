@@ -34,6 +34,7 @@ def _stacked(task: type[Task], election: type[Election]) -> type[Election]:
             "fixed_parameters": {ELECTION: election.name},
             "promises": (*election.promises, *task.promises),
             "relies_on": {**election.relies_on, **task.relies_on},
+            "promises_with": classmethod(_combined_promises(task, election)),
             "relied_on": classmethod(_combined_reliance(task, election)),
             "readings": (*task.readings, *election.readings),
             "heartbeats": (*election.heartbeats, *task.heartbeats),
@@ -53,6 +54,13 @@ def _combined_settling(task: type[Task], election: type[Election]) -> Callable[[
         return sum(bounds)
 
     return settles_within_us
+
+
+def _combined_promises(task: type[Task], election: type[Election]) -> Callable[[type, Any], tuple[str, ...]]:
+    def promises_with(cls: type, parameters: Any) -> tuple[str, ...]:
+        return (*election.promises_with(parameters), *task.promises_with(parameters))
+
+    return promises_with
 
 
 def _combined_reliance(

@@ -148,8 +148,10 @@ class ThreePhaseCommit(Bank, Task):
 
     name: ClassVar[str] = "3pc"
     usual_election: ClassVar[str] = "bully"
-    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "solvent", "commits", "nonblocking")
-    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = dict.fromkeys(("A6", "A7", "A8", "nonblocking"), (4,))
+    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "quorum", "solvent", "commits", "nonblocking")
+    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = dict.fromkeys(
+        ("A6", "A7", "A8", "quorum", "nonblocking"), (4,)
+    )
     readings: ClassVar[tuple[Reading, ...]] = READINGS
 
     cost: ClassVar[CommitCost] = CommitCost(
@@ -162,6 +164,12 @@ class ThreePhaseCommit(Bank, Task):
 
         commit_after: Literal["majority", "everyone_alive"] = "majority"
         """The participants that must have acknowledged PreCommit: more than half, or all that are not silent."""
+
+    @classmethod
+    def promises_with(cls, parameters: Parameters) -> tuple[str, ...]:
+        """Return the promises: with everyone_alive, a coordinator commits without a majority."""
+        by_majority = parameters.commit_after == "majority"
+        return tuple(each for each in cls.promises if by_majority or each != "quorum")
 
     @classmethod
     def relied_on(cls, parameters: Parameters) -> Mapping[str, tuple[int | str, ...]]:

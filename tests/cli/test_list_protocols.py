@@ -73,15 +73,17 @@ def test_costs_and_assumptions_of_an_election(lab: Lab) -> None:
 def test_assumptions_of_another_reading(lab: Lab) -> None:
     """What 3pc promises relies on more, if it commits with everyone alive; e3pc has no such reading."""
     text = " ".join(lab("list", "protocols", "3pc", environment=NARROW).out.split())
-    assert "A6, A7, A8, solvent, nonblocking stable storage is permanent and atomic (4) commits no node" in text
-    assert "(no_failure_yet) A6, A8 with commit_after=ev" in text
+    assert "A6, A7, A8, quorum, solvent, nonblocking stable storage is permanent and atomic (4) commits" in text
+    assert "(no_failure_yet) A6, A8 with commit_after =ev" in text
     assert "(4); messages arrive within Tm (8); nodes answer within Tp (9) nonblocking with" in text
+    assert "quorum with commit_after =everyone_alive: not promised" in text
     assert "commit_after" not in lab("list", "protocols", "e3pc", environment=NARROW).out
     (three,) = json.loads(lab("list", "protocols", "3pc", "--json").out)["protocols"]
     promises = {each["id"]: each for each in three["promises"]}
     assert promises["A6"]["assumptions"] == [4]
     assert promises["A6"]["assumptions_if"] == {"commit_after=everyone_alive": [4, 8, 9]}
-    assert promises["A7"]["assumptions_if"] == {}
+    assert promises["A7"]["assumptions_if"] == promises["quorum"]["assumptions_if"] == {}
+    assert promises["quorum"]["not_if"] == ["commit_after=everyone_alive"]
 
 
 def test_the_text_line_by_line(lab: Lab) -> None:
@@ -148,12 +150,19 @@ def test_json(lab: Lab) -> None:
     (token,) = json.loads(lab("list", "protocols", "token", "--json").out)["protocols"]
     assert [each["id"] for each in token["promises"]] == ["K1", "K2", "idle", "leaves"]
     assert token["promises"][:2] == [
-        {"id": "K1", "statement": ASSERTIONS["K1"].statement, "assumptions": [4], "assumptions_if": {}},
+        {
+            "id": "K1",
+            "statement": ASSERTIONS["K1"].statement,
+            "assumptions": [4],
+            "assumptions_if": {},
+            "not_if": [],
+        },
         {
             "id": "K2",
             "statement": ASSERTIONS["K2"].statement,
             "assumptions": ["no_failure_yet"],
             "assumptions_if": {},
+            "not_if": [],
         },
     ]
     assert [each["name"] for each in token["parameters"]] == ["hold", "want_every", "by_itself"]

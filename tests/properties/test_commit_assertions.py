@@ -1,4 +1,4 @@
-"""A6, A7, A8, commits, shows, nonblocking and the end of every transaction: violations and near misses."""
+"""The assertions about transactions: violations and near misses."""
 
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 from tests.recording.test_mutations import ODD
 
 PROMISES = ("A6", "A7", "A8", "ends")
+OF_TERMINATION = ("quorum", "attempts")
 RELIES_ON: dict[str, tuple[int, ...]] = dict.fromkeys(PROMISES, (4,))
 T = [3, 1]
 BEGIN = {"what": "begin", "transaction": T, "participants": [1, 2, 3]}
@@ -146,6 +147,123 @@ def test_A7_concerns_participants_alone() -> None:
     assert summaries(Ledger().write(2, COMMITTED).violations) == [("A7", (2,), [])]
 
 
+# quorum
+
+
+def entry(what: str, number: int = 0, leader: int = 0) -> dict[str, Any]:
+    """Return a log entry of an attempt to end the transaction."""
+    return {"what": what, "transaction": T, "round": [number, leader]}
+
+
+class Terminated(Ledger):
+    """Three participants that have all voted YES, and are judged by what their attempts promise."""
+
+    def __init__(self) -> None:
+        super().__init__(promises=OF_TERMINATION, relies_on=dict.fromkeys(OF_TERMINATION, (4,)))
+        self.prepared(1, 2, 3)
+
+    def join(self, number: int, leader: int, *nodes: int) -> Self:
+        """Let the nodes join an attempt."""
+        for node in nodes:
+            self.write(node, entry("joined", number, leader))
+        return self
+
+    def texts(self) -> list[str]:
+        """Return the violations in words."""
+        return [each.text for each in self.violations]
+
+
+def test_a_majority_commits() -> None:
+    """P6: two of three have to be commitable before the first commits; after that, anybody may."""
+    two = Terminated().write(3, entry("precommit")).write(1, entry("precommit"))
+    assert two.write(3, COMMITTED).write(2, COMMITTED).violations == []
+    one = Terminated().write(3, entry("precommit")).write(3, COMMITTED).write(2, COMMITTED)
+    assert one.texts() == ["3 commits 3.1, though 1 of its 3 participants were commitable in one attempt"]
+    assert summaries(one.violations) == [("quorum", (3,), [])]
+    assert summaries(Terminated().write(3, COMMITTED).violations) == [("quorum", (3,), [])]
+
+
+def test_half_of_the_participants_are_no_majority() -> None:
+    """P4: nor is a node that is none of them a part of it."""
+    two = {**PREPARED, "participants": [1, 3]}
+    book = Ledger(promises=("quorum",)).write(3, {**BEGIN, "participants": [1, 3]}, two).write(1, two)
+    book.write(3, entry("precommit")).write(2, entry("precommit")).write(3, COMMITTED)
+    (violation,) = book.violations
+    assert violation.text == "3 commits 3.1, though 1 of its 2 participants were commitable in one attempt"
+
+
+def test_a_majority_aborts_once_one_was_commitable() -> None:
+    """P6: before that, anybody may abort for a vote that is missing."""
+    assert Terminated().write(1, entry("preabort", 1, 2)).write(2, ABORTED).violations[1:] == []
+    begun = Terminated().write(3, entry("precommit")).join(1, 2, 1, 2).write(1, entry("preabort", 1, 2))
+    assert begun.write(2, entry("preabort", 1, 2)).write(2, ABORTED).violations == []
+    alone = Terminated().write(3, entry("precommit")).join(1, 2, 1, 2).write(1, entry("preabort", 1, 2))
+    assert alone.write(1, ABORTED).texts() == [
+        "1 aborts 3.1, though 1 of its 3 participants were abortable in one attempt"
+    ]
+
+
+def test_a_majority_is_one_of_a_single_attempt() -> None:
+    """P7: what was accepted in two attempts decides nothing."""
+    book = Terminated().write(3, entry("precommit")).join(1, 2, 1, 2).write(1, entry("preabort", 1, 2))
+    book.join(2, 2, 1, 2).write(2, entry("preabort", 2, 2)).write(2, ABORTED)
+    assert summaries(book.violations) == [("quorum", (2,), [])]
+
+
+# attempts
+
+
+def test_an_attempt_has_one_state() -> None:
+    """P7: its leader may not propose both; the evidence is the first of each."""
+    book = Terminated().write(3, entry("precommit")).join(1, 6, 1, 2).write(1, entry("preabort", 1, 6))
+    book.join(1, 6, 3)
+    assert book.violations == []
+    book.write(3, entry("precommit", 1, 6))
+    assert book.texts() == ["3 becomes commitable in attempt 1 of 6 to end 3.1, and 1 has become abortable in it"]
+    assert summaries(book.violations) == [("attempts", (1, 3), [])]
+    assert len(book.write(2, entry("precommit", 1, 6)).violations) == 1
+
+
+def test_an_attempt_goes_on_from_the_newest() -> None:
+    """P7: of a majority that has joined it; whoever has not joined it may have been in a newer one."""
+    begun = Terminated().join(1, 1, 1, 2).write(1, entry("preabort", 1, 1)).write(3, entry("precommit"))
+    assert begun.join(2, 2, 1, 3).violations == []
+    assert Terminated().texts() == []
+    for state, violated in (("preabort", 0), ("precommit", 1)):
+        book = Terminated().join(1, 1, 1, 2).write(1, entry("preabort", 1, 1)).write(3, entry("precommit"))
+        book.join(2, 2, 1, 3).write(3, entry(state, 2, 2))
+        assert len(book.violations) == violated, state
+    assert book.texts() == [
+        "3 becomes commitable in attempt 2 of 2 to end 3.1, and no majority that joined it lets this follow"
+    ]
+    for state in ("preabort", "precommit"):  # 2 and 3 alone know of no attempt but the coordinator's
+        book = Terminated().join(1, 1, 1, 2).write(1, entry("preabort", 1, 1)).write(3, entry("precommit"))
+        assert book.join(2, 2, 1, 2, 3).write(3, entry(state, 2, 2)).violations == []
+
+
+def test_an_attempt_needs_a_majority() -> None:
+    """P7: one of three is none, whatever it knows."""
+    assert summaries(Terminated().join(1, 1, 1).write(1, entry("preabort", 1, 1)).violations) == [
+        ("attempts", (1,), [])
+    ]
+    commitable = Terminated().write(3, entry("precommit")).join(1, 1, 3).write(3, entry("precommit", 1, 1))
+    assert summaries(commitable.violations) == [("attempts", (3,), [])]
+
+
+def test_nobody_returns_to_an_older_attempt() -> None:
+    """P7: who has joined an attempt has promised that."""
+    book = Terminated().join(1, 1, 1, 2).join(2, 3, 1, 2).write(1, entry("preabort", 1, 1))
+    assert book.texts() == ["1 becomes abortable in attempt 1 of 1 to end 3.1, after it joined attempt 2 of 3"]
+
+
+def test_a_node_that_starts_again_has_done_nothing_anew() -> None:
+    """Its log has what it was before it joined an attempt, too."""
+    book = Terminated().write(3, entry("precommit")).join(1, 2, 3, 1)
+    log = [BEGIN, PREPARED, entry("precommit"), entry("joined", 1, 2)]
+    book.process(3, "killed").process(3, "started").add(Step(0, 3, 2, Started({"log": log}, 2, 1), {}))
+    assert book.violations == []
+
+
 # A8
 
 
@@ -270,9 +388,12 @@ def test_assumptions_hold_again_when_nothing_is_open() -> None:
 def test_malformed_logs_raise_nothing() -> None:
     """A recording may come from anywhere."""
     for odd in (*ODD, 10**4299, -(10**4299)):
-        book = Ledger()
-        for entry in (odd, {"what": odd}, {"transaction": odd}, {**PREPARED, "participants": odd}):
-            book.write(1, entry)
+        book = Ledger(promises=(*PROMISES, *OF_TERMINATION))
+        for written in (odd, {"what": odd}, {"transaction": odd}, {**PREPARED, "participants": odd}):
+            book.write(1, written)
+        for what in ("joined", "precommit", "preabort"):
+            book.write(1, {"what": what, "transaction": T, "round": odd})
+            book.write(2, {"what": what, "transaction": T, "round": [odd, 1]})
         book.write(1, {**COMMITTED, "transaction": [odd, odd]}, {**PREPARED, "participants": [odd, 1]})
         for state in ({"balances": odd}, {"balances": [odd, ["a", odd]]}, {"cash_out": odd}, {"open": [odd]}):
             book.holds(2, 1000, **state).holds(2, 1000, open=[{"transaction": odd}], cash_out=0)
@@ -280,10 +401,11 @@ def test_malformed_logs_raise_nothing() -> None:
         assert encode(judged(book.records).violations) is not None
 
 
-@pytest.mark.parametrize("promised", PROMISES)
+@pytest.mark.parametrize("promised", [*PROMISES, *OF_TERMINATION])
 def test_only_what_is_promised_is_judged(promised: str) -> None:
-    """Of a run that violates all four, each protocol is judged by its own promises."""
-    book = Ledger(promises=(promised,)).prepared(1, 3).write(3, COMMITTED, open=[]).write(1, ABORTED, open=[])
+    """Of a run that violates all of them, each protocol is judged by its own promises."""
+    book = Ledger(promises=(promised,)).prepared(1, 3).write(1, entry("preabort", 1, 1))
+    book.write(3, COMMITTED, open=[]).write(1, ABORTED, open=[])
     book.holds(2, 1).holds(1, 1000, open=OPEN).after(2 * WITHIN_US).fires(1)
     assert {violation.assertion for violation in book.violations} == {promised}
 

@@ -6,17 +6,17 @@ of an election, usually one that the target sends or receives, so that they stri
 step. The next fault often comes during the recovery from the last one.
 
 Some schedules let one leader fall after the other, or as its predecessor returns, or cut it off amid its messages,
-or let many nodes start at once. Some give the links ranks, and change these now and then: messages then overtake
-each other as by the priorities of probabilistic concurrency testing (Burckhardt et al., 2010). Where that method
-applies, with n links and k messages, a bug that needs d ordered deliveries shows with a probability of at least
-1 / (n k^(d-1)) in each schedule with d - 1 changes.
+or let a node return to lead what it had no part in, or let many nodes start at once. Some give the links ranks,
+and change these now and then: messages then overtake each other as by the priorities of probabilistic concurrency
+testing (Burckhardt et al., 2010). Where that method applies, with n links and k messages, a bug that needs d
+ordered deliveries shows with a probability of at least 1 / (n k^(d-1)) in each schedule with d - 1 changes.
 
 If there are clients or services, half of the schedules strike them, too: see ``outside``. Their ids follow those
 of the nodes, the clients first.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 from msgspec import Struct
@@ -33,7 +33,8 @@ from lab.worlds.loading.settings import SettingError, Written, as_option
 
 _SHARE_OF_GAPS, _SHARE_OF_RANKS = 0.25, 0.15
 _SHARE_OF_FALLS, _SHARE_OF_STARTS, _SHARE_OF_SWAPS, _SHARE_OF_CUTS = 0.12, 0.08, 0.35, 0.35
-"""The shares of schedules with each of the special patterns; swaps are for elections, cuts for their tasks."""
+_SHARE_OF_RETURNS = 0.1
+"""The shares of schedules with each of the special patterns; swaps are for elections, the next two for tasks."""
 _SHARE_OF_OUTSIDE, _OUTSIDE = 0.5, 0.6
 """The share of schedules that strike clients and services, and, in these, the share of such faults."""
 _LONGEST_OUTSIDE = 25
@@ -234,7 +235,7 @@ def draw(plan: SchedulePlan, seed: int) -> Schedule:
 
 
 def draw_frame(plan: SchedulePlan, seed: int) -> Schedule:
-    """Return a schedule without faults but with commands: for a run that is struck as it goes."""
+    """Return a schedule with commands and hardly any faults: for a run that is struck as it goes."""
     return ScheduleGenerator.drawing(plan, seed).frame()
 
 
@@ -280,7 +281,8 @@ class ScheduleGenerator:
         pattern = None if self._strikes_outside else self._draw_pattern()
         if pattern is not None:
             now_us = pattern(now_us)
-        for _ in range(0 if pattern in (self._swap_leaders, self._cut_off_leader) else rng.randint(1, 6)):
+        is_whole = pattern in (self._swap_leaders, self._cut_off_leader, self._return_to_lead)
+        for _ in range(0 if is_whole else rng.randint(1, 6)):
             self._strike(rng.choice(kinds), now_us)
             now_us += self._draw_gap_us()
         end_us = _round_ms(max(now_us, self._recovered_us) + self._t_us)
@@ -290,12 +292,14 @@ class ScheduleGenerator:
         return finished(self._schedule_until(end_us))
 
     def frame(self) -> Schedule:
-        """Draw a schedule without faults, with commands."""
+        """Draw a schedule with commands, and without faults but for those that leave something undecided."""
         end_us = _round_ms(
             self._rng.choice([2, 6, 10, 14, 20]) * self._t_us + self._rng.randint(0, 4 * self._t_us)
         )
         if self._style.random() < _SHARE_OF_RANKS:
             self._rank_links(end_us)
+        if self._can_return_to_lead and self._style.random() < 2 * _SHARE_OF_RETURNS:
+            end_us = max(end_us, self._leave_undecided(0) + 10 * self._t_us)
         self._add_commands(end_us)
         schedule = self._schedule_until(end_us)
         if set(self._plan.faults) - {"kill", "wipe", "disk"}:
@@ -332,6 +336,7 @@ class ScheduleGenerator:
             (_SHARE_OF_STARTS, self._start_at_once, "kill" in self._plan.faults),
             (_SHARE_OF_SWAPS, self._swap_leaders, "kill" in self._plan.faults and self._plan.elects),
             (_SHARE_OF_CUTS, self._cut_off_leader, self._can_cut_off),
+            (_SHARE_OF_RETURNS, self._return_to_lead, self._can_return_to_lead),
         ]
         how = self._style.random()
         for share, pattern, is_possible in patterns:
@@ -407,6 +412,49 @@ class ScheduleGenerator:
         at_us += style.randint(6 * self._t_us, 20 * self._t_us)
         self._schedule_fault(at_us, "heal")
         return at_us
+
+    @property
+    def _can_return_to_lead(self) -> bool:
+        plan = self._plan
+        return (
+            "kill" in plan.faults and plan.elects and bool(plan.commands and plan.kinds) and len(self._nodes) > 3
+        )
+
+    def _return_to_lead(self, at_us: int) -> int:
+        """Let a node return to lead what another has left undecided, while further nodes fall.
+
+        So the leader has had no part in it. No more faults follow.
+        """
+        style, away, down = self._style, self._nodes[-1], [self._nodes[-2]]
+        at_us = self._leave_undecided(at_us)
+        for _ in range(style.randint(1, 6)):
+            at_us += style.randint(0, 4 * self._t_us)
+            up = [node for node in self._nodes if node not in down]
+            if down and (not up or style.random() < 0.5):
+                self._schedule_fault(at_us, f"restart {down.pop(style.randrange(len(down)))}")
+            else:
+                down.append(style.choice(up))
+                self._schedule_fault(at_us, f"kill {down[-1]}", self._draw_amid(away, down[-1:]))
+        return at_us
+
+    def _leave_undecided(self, at_us: int) -> int:
+        """Take the highest node away, let the next one begin something and fall, and the first return."""
+        style, t_us, (*others, begins, away) = self._style, self._t_us, self._nodes
+        self._schedule_fault(at_us, f"kill {away}")
+        at_us = max(at_us, 6 * t_us) + style.randint(6 * t_us, 12 * t_us)
+        self._schedule_fault(at_us, f"tell {begins} {style.choice(self._plan.commands)}")
+        on, after_us = style.choice([(self._draw_amid(begins, others), 0), ("", style.randint(0, 6 * t_us))])
+        self._schedule_fault(at_us + after_us, f"kill {begins}", on)
+        at_us += after_us + style.randint(0, 3 * t_us)
+        self._schedule_fault(at_us, f"restart {away}")
+        return at_us
+
+    def _draw_amid(self, leader: int, others: Sequence[int]) -> str:
+        """Draw a message of the leader to one of the others."""
+        plan, style = self._plan, self._style
+        kind = style.choice(plan.requests or plan.kinds)
+        moment = style.choice(("before send", *plan.moments))
+        return f"{moment} {kind} {leader}->{style.choice(others)}"
 
     def _rank_links(self, end_us: int) -> None:
         """Delay each link by its rank within the unused part of Tm, and put a few links last at random times."""

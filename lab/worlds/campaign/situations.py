@@ -43,14 +43,16 @@ class Point(NamedTuple):
     """A moment of a run at which a fault can strike, between two effects of a step.
 
     It is between the write of the step and its first message, right after a message is sent, or after one was
-    handled. ``kind`` is its situation as a number. ``on`` is the trigger, ``node`` the node of the step, ``peer``
-    the one at the other end of the message.
+    handled. ``kind`` is its situation as a number. ``on`` is the trigger, ``message`` the kind of the message,
+    ``node`` the node of the step, ``peer`` the one at the other end of the message. ``stores``: the step writes.
     """
 
     kind: int
     on: str
+    message: str
     node: int
     peer: int
+    stores: bool
 
 
 class Situations(NamedTuple):
@@ -155,18 +157,20 @@ class SituationReader:
         rank = "highest" if node == max(self._local, default=node) else "lower"
         context = (situation, rank, min(len(self.down), 2))
         self.points = []
-        sent: list[str] = []
+
+        def add(kind: Hashable, moment: str, message: str, source: int, target: int) -> None:
+            peer = target if node == source else source
+            on = f"{moment} {message} {source}->{target}"
+            self.points.append(Point(number_of(kind), on, message, node, peer, bool(step.stores)))
+
         if step.sent and step.stores:
             first = step.sent[0]
-            on = f"before send {first.kind} {node}->{first.target}"
-            self.points.append(Point(number_of((context, "stored")), on, node, first.target))
-        for message in step.sent:
-            sent.append(message.kind)
-            on = f"send {message.kind} {node}->{message.target}"
-            self.points.append(Point(number_of((context, *sent[-_MOST_SENT:])), on, node, message.target))
-        if not sent and isinstance(given, Received):
-            on = f"deliver {handled} {given.source}->{node}"
-            self.points.append(Point(number_of(context), on, node, given.source))
+            add((context, "stored"), "before send", first.kind, node, first.target)
+        kinds = [message.kind for message in step.sent]
+        for place, message in enumerate(step.sent, 1):
+            add((context, *kinds[:place][-_MOST_SENT:]), "send", message.kind, node, message.target)
+        if not step.sent and isinstance(given, Received):
+            add(context, "deliver", handled, given.source, node)
 
     def _strike(self, strike: Hashable) -> None:
         """Note that a fault strikes."""

@@ -3,8 +3,10 @@
 A blind schedule hits what lasts long. A striker sees each step as it is recorded, and draws whether a fault
 strikes right after one of its messages: almost certainly where none ever did, seldom where many have. So all kinds
 of moments are struck about equally often, however short or rare they are, and those in the reaction to an earlier
-fault as well. At a message of a client or a service, that may be struck, or cut off from the node. What a striker
-did is a schedule like any other: executed again, it gives the same run.
+fault as well. At a task above an election, most strikes wait for a message of one kind, or for a write: else
+they would fall on its elections and on the beginnings of its tasks, which have the most kinds. At a message of a
+client or a service, that may be struck, or cut off from the node. What a striker did is a schedule like any other:
+executed again, it gives the same run.
 """
 
 from random import Random
@@ -23,6 +25,9 @@ _FRESH = 0.6
 """The probability of a strike where none was before."""
 _PARTITION = "partition"
 _OUTSIDE = "outside"
+_SHARE_OF_AIMED, _LONGEST_AIM = 0.8, 20
+"""The share of strikes at a task above an election that are aimed; they wait for up to so many T."""
+_WRITES = "a write"
 _SWAPS = 0.4
 """The share of strikes with which a node comes back that was away: one leader goes as another returns."""
 
@@ -48,6 +53,9 @@ class Striker:
         self._t_us = plan.timing.t_us
         self._left = self._rng.randint(*self._rng.choice([(1, 4), (2, 8)]))
         self._from_us = self._rng.choice([0, self._rng.randint(0, 3 * self._t_us), 8 * self._t_us])
+        self._aiming = Random(f"{frame.seed}/aims")
+        self._aim, self._aims_until_us = "", 0
+        self._take_aim()
         self._faults: list[ScheduledFault] = []
         self._instant_us = -1
         self._passed: set[str] = set()
@@ -72,11 +80,27 @@ class Striker:
             self._instant_us, self._passed = record.at_us, set()
         self._passed.update(on for point in self._reader.points for on in (point.on, f"before {point.on}"))
 
+    def _take_aim(self) -> None:
+        """Draw the kind of message to strike at next, or none: so what comes early is not struck at most."""
+        if self._plan.elects and self._plan.commands and self._aiming.random() < _SHARE_OF_AIMED:
+            self._aim = self._aiming.choice([_WRITES, self._aiming.choice(self._plan.kinds)])
+            self._aims_until_us = self._from_us + self._aiming.randint(self._t_us, _LONGEST_AIM * self._t_us)
+        else:
+            self._aim = ""
+
+    def _is_aimed_at(self, point: Point) -> bool:
+        if self._aim == _WRITES:
+            return point.stores and point.message in self._plan.kinds
+        return self._aim in ("", point.message)
+
     def _consider(self, at_us: int) -> None:
         """Draw whether, where and how a fault strikes the last step."""
+        if self._aim and at_us >= self._aims_until_us:
+            self._aim = ""
         options = [
             (self._before.get(number, 0) + self.struck.count(number), number, point, action)
             for point in self._reader.points
+            if self._is_aimed_at(point)
             if at_us != self._instant_us or point.on not in self._passed
             for action in self._actions(point)
             for number in (number_of((point.kind, action[0])),)
@@ -106,6 +130,7 @@ class Striker:
             self._left -= 1
         gap_us = rng.choice([0, rng.randint(0, self._t_us), rng.randint(self._t_us, 5 * self._t_us)])
         self._from_us = at_us + gap_us
+        self._take_aim()
 
     def _actions(self, point: Point) -> list[tuple[tuple[str, str], str, str]]:
         """Return what can strike at a point: a name for the sort of fault, its command, and what ends it."""

@@ -200,14 +200,15 @@ def _info_of(config: RunConfig, protocol: type[Algorithm], parameters: dict[str,
     if config.world == "simulated":
         require_simulable(protocol)
     file, source = source_of(protocol)
+    converted = _converted(protocol, parameters)
     return ProtocolInfo(
         protocol.name,
         {**parameters, **protocol.fixed_parameters},
         file,
         source,
         tuple(kind.__name__ for kind in protocol.heartbeats),
-        protocol.promises,
-        dict(protocol.relied_on(_converted(protocol, parameters))),
+        protocol.promises_with(converted),
+        dict(protocol.relied_on(converted)),
         settling_us(protocol, parameters, config.timing, len(config.nodes)),
     )
 

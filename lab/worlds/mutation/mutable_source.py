@@ -27,7 +27,16 @@ _LEFT_ALONE = (*_SHARED, *_COMMANDS)
 """The modules of ``lab.protocols`` that all protocols share, or that read what users type."""
 _DEPARTURES = "departures"
 """The end of the names of modules that quote texts."""
-_SPECIFYING = ("relied_on", "settles_within_us", "objection", "refusal", "formulas", "__str__", "__repr__")
+_SPECIFYING = (
+    "promised",
+    "relied_on",
+    "settles_within_us",
+    "objection",
+    "refusal",
+    "formulas",
+    "__str__",
+    "__repr__",
+)
 """The methods that say what must hold or how things are shown."""
 
 
