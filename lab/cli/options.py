@@ -211,7 +211,7 @@ Record = Annotated[
 ]
 
 Picture = Annotated[
-    Path | None, Option("--output", "-o", metavar="FILE.svg", help="Also write the charts to this file.")
+    Path | None, Option("--out", "-o", metavar="FILE.svg", help="Also write the charts to this file.")
 ]
 
 TableFile = Annotated[
@@ -445,8 +445,8 @@ def check_picture(path: Path | None) -> None:
     """Raise UsageError if the charts cannot be written to this file."""
     if path is not None:
         if path.suffix != ".svg":
-            raise UsageError(f"--output {path}: only SVG is supported; name a file that ends in .svg")
-        writable("--output", path)
+            raise UsageError(f"--out {path}: only SVG is supported; name a file that ends in .svg")
+        writable("--out", path)
 
 
 def check_table_file(path: Path | None) -> None:

@@ -239,7 +239,7 @@ def from_(
     recording: Annotated[Path, Argument(metavar="RECORDING", help="Any recording, live or simulated.")],
     output: Annotated[
         Path | None,
-        Option("--output", "-o", metavar="FILE", help="Write to this new FILE.scenario. Default: print it."),
+        Option("--out", "-o", metavar="FILE", help="Write to this new FILE.scenario. Default: print it."),
     ] = None,
     shrink: Annotated[
         bool, Option("--shrink", help="Keep only the commands and nodes that the outcome needs.")
@@ -284,8 +284,8 @@ def from_(
 def _new(output: Path) -> Path:
     """Return the file to write. Raises UsageError if its suffix is wrong, or if it exists."""
     if output.suffix != SUFFIX:
-        raise UsageError(f"--output {output}: name a file that ends in {SUFFIX}: -o {output.stem}{SUFFIX}")
-    file = writable("--output", output)
+        raise UsageError(f"--out {output}: name a file that ends in {SUFFIX}: -o {output.stem}{SUFFIX}")
+    file = writable("--out", output)
     if file.exists():
-        raise UsageError(f"--output {output} exists; name another file")
+        raise UsageError(f"--out {output} exists; name another file")
     return file

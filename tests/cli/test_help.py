@@ -50,11 +50,11 @@ OPTIONS = {
         "--explore --at-least --workers --t --set --json --workload --clients --rate --service"
     ),
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --record --resume --parts --part "
-    "--output --table --json",
+    "--out --table --json",
     "explore": "--nodes --kills --restarts --cuts --pauses --timeouts --suspicions --from --states --depth --set "
     "--role --workload --client "
     "--properties --do --find --out --record --resume --junit --json",
-    "scale": "--nodes --t --seed --record --resume --output --table --json",
+    "scale": "--nodes --t --seed --record --resume --out --table --json",
     "exercise list": "--exercises --json",
     "exercise show": "--solution --student --data --json",
     "exercise start": "--student --home --exercises",
@@ -83,7 +83,7 @@ OPTIONS = {
     "scenario list": "--json",
     "scenario show": "--json",
     "scenario check": "--sim --live --runs --sandbox --workers --junit --keep --json",
-    "scenario from": "--output --shrink --title --protocol --json",
+    "scenario from": "--out --shrink --title --protocol --json",
 }
 
 

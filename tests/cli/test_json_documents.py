@@ -119,7 +119,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "scenario-check": (("scenario", "check", "fails.scenario", "--sim"),),
     "scenario-from": (
         ("scenario", "from", "groups.jsonl"),
-        ("scenario", "from", "groups.jsonl", "--output", "made.scenario"),
+        ("scenario", "from", "groups.jsonl", "--out", "made.scenario"),
     ),
     "scenario-list": (("scenario", "list"),),
     "scenario-show": (("scenario", "show", "figure-3-12"), ("scenario", "show", "2pc-all-must-wait")),

@@ -147,7 +147,7 @@ compare bully --script struck.script
 compare bully --script remarks.script
 compare bully --script step.script
 compare bully --script one.script --faults kill,pause
-compare bully --output bully.png
+compare bully --out bully.png
 scale bulli
 scale bully token
 scale bully bully
@@ -157,8 +157,8 @@ scale bully --nodes 5-9
 scale bully --nodes 5,5
 scale bully --t 5
 scale bully --seed lucky
-scale bully --output bully.png
-scale bully --output nowhere/bully.svg
+scale bully --out bully.png
+scale bully --out nowhere/bully.svg
 attach
 ctl 'kill 5'
 ctl kill 5
