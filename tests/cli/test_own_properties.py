@@ -55,6 +55,42 @@ def test_a_run(lab: Lab) -> None:
     assert {each["verdict"] for each in verdicts.values()} == {"fails"}
 
 
+@pytest.mark.parametrize(
+    ("line", "mistake"),
+    [
+        (
+            "return random.random() < 1",
+            "random.random is not the same in every execution: a property is judged anew",
+        ),
+        ("return time.time() > 0", "time.time is not the same in every execution: a property is judged anew"),
+        ("return bool(open('x'))", "open() is not the same in every execution: a property is judged anew"),
+        ("return SEEN.append(state.at_us) or True", "SEEN in the module is shared by all runs that are judged"),
+        ("global SEEN; SEEN = [1]; return True", "SEEN in the module is shared by all runs that are judged"),
+    ],
+)
+def test_a_verdict_is_the_same_in_every_replay(lab: Lab, line: str, mistake: str) -> None:
+    """So a property reads the states that it is given, and nothing else."""
+    text = f'''"""A property."""
+
+import random
+import time
+
+from lab.properties import GlobalState, Outcome, invariant
+
+SEEN: list[int] = []
+
+
+@invariant
+def lucky(state: GlobalState) -> Outcome:
+    """It is lucky."""
+    {line}
+'''
+    (lab.folder / "luck.py").write_text(text)
+    done = lab("check", "bully", "--runs", "1", "--properties", "luck.py")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(f"lab: luck.py:14: {mistake}")
+
+
 @pytest.mark.usefixtures("folder")
 def test_an_assumption_of_ones_own(lab: Lab) -> None:
     """What relies on it is not owed while it does not hold; all else is."""

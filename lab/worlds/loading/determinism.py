@@ -1,8 +1,8 @@
 """Find in a user's source what is not the same in every execution: clocks, random numbers, threads, hidden state.
 
 A node is a deterministic function of its inputs: only then can a recording be re-executed, a finding be shrunk,
-and a state space be explored. What this cannot see in the source is found by executing runs twice: see
-``lab.worlds.campaign.repetition``.
+and a state space be explored. A property is one of the states that it is given. What this cannot see in the source
+is found by executing runs twice: see ``lab.worlds.campaign.repetition``.
 """
 
 import ast
@@ -41,6 +41,11 @@ _CHANGES = ("append", "add", "update", "pop", "clear", "extend", "insert", "remo
 _OUTLIVES = (
     "outlives a crash of the node, and is shared by the nodes of a simulation: declare a field in the class"
 )
+_IS_JUDGED_AGAIN = "a property is judged anew in every replay: use the states that it is given"
+_IS_SHARED = "is shared by all runs that are judged: remember it in the memory of @over_history"
+
+
+_Imports = tuple[dict[str, str], dict[str, str]]
 
 
 class Mistake(NamedTuple):
@@ -52,14 +57,30 @@ class Mistake(NamedTuple):
 
 def hidden_inputs(source: bytes | str) -> Iterator[Mistake]:
     """Yield what functions of this source read besides their inputs, and where they keep state of their own."""
+    for node, imported, shared in _nodes_in_functions(source):
+        for line, used, instead in _calls(node, *imported):
+            yield Mistake(line, f"{used} is not the same in every execution: {instead}")
+        for line, name in _changed(node, shared):
+            yield Mistake(line, f"{name} in the module {_OUTLIVES}")
+        yield from _unrecorded(node)
+
+
+def inputs_besides_states(source: bytes | str) -> Iterator[Mistake]:
+    """Yield what properties in this source read besides the states, and what they remember by themselves."""
+    for node, imported, shared in _nodes_in_functions(source):
+        for line, used, _ in _calls(node, *imported):
+            yield Mistake(line, f"{used} is not the same in every execution: {_IS_JUDGED_AGAIN}")
+        for line, name in _changed(node, shared):
+            yield Mistake(line, f"{name} in the module {_IS_SHARED}")
+
+
+def _nodes_in_functions(source: bytes | str) -> Iterator[tuple[ast.AST, _Imports, set[str]]]:
+    """Yield each node of the outermost functions, the imports, and the names of the module that it may change."""
     tree = ast.parse(source)
-    modules, names = _imports(tree)
-    mutable = _mutable_globals(tree)
+    imported, mutable = _imports(tree), _mutable_globals(tree)
     for function in _functions(tree):
         shared = mutable - _locals(function)
-        for node in ast.walk(function):
-            yield from _calls(node, modules, names)
-            yield from _kept(node, shared)
+        yield from ((node, imported, shared) for node in ast.walk(function))
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -73,7 +94,7 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunction
                 bodies.append(node.body)
 
 
-def _imports(tree: ast.Module) -> tuple[dict[str, str], dict[str, str]]:
+def _imports(tree: ast.Module) -> _Imports:
     """Return the modules by the names that they have here, and the names imported from modules."""
     modules, names = {}, {}
     for node in ast.walk(tree):
@@ -84,11 +105,10 @@ def _imports(tree: ast.Module) -> tuple[dict[str, str], dict[str, str]]:
     return modules, names
 
 
-def _calls(node: ast.AST, modules: dict[str, str], names: dict[str, str]) -> Iterator[Mistake]:
+def _calls(node: ast.AST, modules: dict[str, str], names: dict[str, str]) -> Iterator[tuple[int, str, str]]:
+    """Yield the line of what is used and differs between executions, its name, and what to use in its place."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BUILT_IN:
-        yield Mistake(
-            node.lineno, f"{node.func.id}() is not the same in every execution: {_BUILT_IN[node.func.id]}"
-        )
+        yield node.lineno, f"{node.func.id}()", _BUILT_IN[node.func.id]
     used = _full_name(node, modules, names)
     if used is None or _is_seeded(used):
         return
@@ -97,8 +117,7 @@ def _calls(node: ast.AST, modules: dict[str, str], names: dict[str, str]) -> Ite
     if instead is None:
         instead = _FUNCTIONS.get(".".join(used.split(".")[-2:]))
     if instead is not None and function:
-        shown = ast.unparse(node)
-        yield Mistake(node.lineno, f"{shown} is not the same in every execution: {instead}")  # type: ignore[attr-defined]
+        yield node.lineno, ast.unparse(node), instead  # type: ignore[attr-defined]
 
 
 def _full_name(node: ast.AST, modules: dict[str, str], names: dict[str, str]) -> str | None:
@@ -142,22 +161,25 @@ def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     return (arguments | stored) - declared
 
 
-def _kept(node: ast.AST, mutable: set[str]) -> Iterator[Mistake]:
-    """Yield where state is kept elsewhere than in declared fields."""
+def _changed(node: ast.AST, mutable: set[str]) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of what is changed in the module."""
     if isinstance(node, ast.Global):
-        yield Mistake(node.lineno, f"{', '.join(node.names)} in the module {_OUTLIVES}")
-    elif isinstance(node, ast.Attribute) and node.attr == "__dict__":
+        yield node.lineno, ", ".join(node.names)
+        return
+    owner = None
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+        owner = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
+        owner = node.func.value
+    if isinstance(owner, ast.Name) and owner.id in mutable:
+        yield owner.lineno, owner.id
+
+
+def _unrecorded(node: ast.AST) -> Iterator[Mistake]:
+    """Yield where a value is set that is in no declared field."""
+    if isinstance(node, ast.Attribute) and node.attr == "__dict__":
         yield Mistake(node.lineno, "what is kept in __dict__ is not recorded: declare a field in the class")
     elif isinstance(node, ast.Call) and ast.unparse(node.func) == "object.__setattr__":
         yield Mistake(
             node.lineno, "what is set by object.__setattr__ is not recorded: declare a field in the class"
         )
-    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-        yield from _changed(node.value, mutable)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
-        yield from _changed(node.func.value, mutable)
-
-
-def _changed(owner: ast.expr, mutable: set[str]) -> Iterator[Mistake]:
-    if isinstance(owner, ast.Name) and owner.id in mutable:
-        yield Mistake(owner.lineno, f"{owner.id} in the module {_OUTLIVES}")

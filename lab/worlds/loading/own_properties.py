@@ -5,9 +5,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from lab.foreign_file import LARGEST_TEXT, read_foreign
 from lab.properties.assertions import BUILT_IN, BUILT_IN_ASSUMPTIONS
 from lab.properties.declarations import Assertion, Assumption, Declared
 from lab.text import did_you_mean
+from lab.worlds.loading.determinism import inputs_besides_states
 from lab.worlds.loading.user_module import TargetError, load_module, located
 
 
@@ -16,11 +18,15 @@ def load_properties(file: str, usage: str = "--properties FILE.py") -> tuple[Dec
 
     Raises TargetError, also if it declares no property.
     """
-    declared = declared_in(load_module(python_file(file, usage)), file)
+    path = python_file(file, usage)
+    declared = declared_in(load_module(path), file)
     if not any(isinstance(each, Assertion) for each in declared):
         raise TargetError(
             f"{file} declares no property: write a function with @invariant; see lab guide properties"
         )
+    first = min(inputs_besides_states(read_foreign(located(path), LARGEST_TEXT)), default=None)
+    if first is not None:
+        raise TargetError(f"{file}:{first.line}: {first.text}")
     return declared
 
 
