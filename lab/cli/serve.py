@@ -169,6 +169,10 @@ def serve_now(options: ServerOptions, context: typer.Context) -> int:
     def announce(listening: "Listening") -> None:
         _announce(listening, options, host, folder, students, is_student_edition)
 
+    def ask(logged_in: int) -> None:
+        who = "1 student is" if logged_in == 1 else f"{logged_in} students are"
+        print_error(f"{who} logged in: press Ctrl-C again to end the server; what was done is kept")
+
     try:
         status = serve(
             folder,
@@ -185,6 +189,7 @@ def serve_now(options: ServerOptions, context: typer.Context) -> int:
                 options.course,
             ),
             announce,
+            ask if sys.stdin.isatty() else None,
         )
     except ListenError as error:
         if (message := _describe_listen_error(error, options.listen)) is None:

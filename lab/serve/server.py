@@ -6,6 +6,7 @@ Host key, limits and fork server come first; then the ports are opened, and the 
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import resource
 import signal
@@ -27,13 +28,14 @@ from lab.serve.children import Children, start_fork_server
 from lab.serve.course_file import store_course
 from lab.serve.data_folder import TALLY_S, DataFolder, RunningServer, ServerLog
 from lab.serve.limits import HalfOpen, Limits
-from lab.serve.server_context import ServerContext
+from lab.serve.server_context import Presence, ServerContext
 from lab.serve.ssh_connection import SSHConnection
 from lab.serve.web_site import Site, open_site
 
 _KEEPALIVE_S = 15
 _END_WITHIN_S = 5.0
 _WATCH_S = 1.0
+_ASKED_FOR_S = 10.0
 """How often the files are looked at that the teacher may edit."""
 _WHY = "the server is shutting down; your progress is saved"
 
@@ -76,8 +78,16 @@ class Listening(Struct, frozen=True):
     fingerprint: str
 
 
-def serve(folder: DataFolder, options: ServeOptions, on_listening: Callable[[Listening], None]) -> int:
+def serve(
+    folder: DataFolder,
+    options: ServeOptions,
+    on_listening: Callable[[Listening], None],
+    on_interrupt: Callable[[int], None] | None = None,
+) -> int:
     """Serve until SIGINT, SIGTERM or SIGHUP; return the exit status.
+
+    With ``on_interrupt``, a SIGINT while students are logged in only calls it, with their number, unless another
+    one has come in the last 10 s.
 
     Raises ListenError, FolderError, ExerciseError or CourseError.
     """
@@ -89,7 +99,7 @@ def serve(folder: DataFolder, options: ServeOptions, on_listening: Callable[[Lis
         _raise_file_limit()
         key = _host_key(folder.host_key)
         fork_server, process = start_fork_server(options.exercises)
-        server = _Server(folder, sockets, options, exercises, log, key)
+        server = _Server(folder, sockets, options, exercises, log, key, on_interrupt)
         return asyncio.run(server.run(fork_server, process, on_listening))
 
 
@@ -102,6 +112,7 @@ class _Server:
         exercises: Sequence[Exercise],
         log: ServerLog,
         key: asyncssh.SSHKey,
+        on_interrupt: Callable[[int], None] | None,
     ) -> None:
         self._folder = folder
         self._sockets = sockets
@@ -109,6 +120,9 @@ class _Server:
         self._exercises = exercises
         self._log = log
         self._key = key
+        self._on_interrupt = on_interrupt
+        self._asked_s = -math.inf
+        self._presence: Presence | None = None
         self._ended = asyncio.Event()
         self._status = 0
         limits = options.limits
@@ -121,7 +135,7 @@ class _Server:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
-                loop.add_signal_handler(number, self._ended.set)
+                loop.add_signal_handler(number, self._interrupt if number == signal.SIGINT else self._ended.set)
         children = Children(fork_server, process, self._on_fork_server_lost)
         try:
             admission = Admission(self._folder, options.class_file, options.is_open, self._log)
@@ -136,6 +150,7 @@ class _Server:
                 self._exercises,
                 options.lecture,
             )
+            self._presence = context.presence
             await context.sealer.seal_missing()
             context.progress_updater.begin_missing()
             with _listening_on("--port", options.port):
@@ -161,6 +176,15 @@ class _Server:
             await children.close()
         self._log.write("ended")
         return self._status
+
+    def _interrupt(self) -> None:
+        """End the server, unless students are logged in and it is the first time that it is asked to."""
+        students = {session.student for session in self._presence.all()} if self._presence is not None else set()
+        if not students or self._on_interrupt is None or time.monotonic() < self._asked_s + _ASKED_FOR_S:
+            self._ended.set()
+        else:
+            self._asked_s = time.monotonic()
+            self._on_interrupt(len(students))
 
     async def _wait_for_end(self, context: ServerContext) -> None:
         """Wait for a signal; watch the teacher's files meanwhile, and log the counts of refusals."""

@@ -41,9 +41,19 @@ def new_key(path: Path, kind: str = "ed25519") -> Path:
 
 
 class Server:
-    """``lab serve`` on a free port of loopback; with ``fresh``, in interpreters of its own, as users start it."""
+    """``lab serve`` on a free port of loopback; with ``fresh``, in interpreters of its own, as users start it.
 
-    def __init__(self, data: Path, *options: str, class_file: Path | None = None, fresh: bool = False) -> None:
+    ``stdin``: the standard input of a fresh one.
+    """
+
+    def __init__(
+        self,
+        data: Path,
+        *options: str,
+        class_file: Path | None = None,
+        fresh: bool = False,
+        stdin: int = subprocess.DEVNULL,
+    ) -> None:
         self.data = data
         self._mark = os.urandom(6).hex()
         listed = [] if class_file is None else ["--class", str(class_file)]
@@ -56,7 +66,7 @@ class Server:
                 self.process = subprocess.Popen(
                     [sys.executable, "-m", "lab", *words],
                     cwd=ROOT,
-                    stdin=subprocess.DEVNULL,
+                    stdin=stdin,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,

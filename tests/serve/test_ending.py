@@ -1,8 +1,10 @@
 """However the server ends, no process is left, and the recordings are kept."""
 
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -39,6 +41,36 @@ def test_ctrl_c_ends_everything_in_order(tmp_path: Path, school: School) -> None
     assert len(recordings) == 2
     for each in recordings:
         assert b'"end"' in each.read_bytes().splitlines()[-1]
+
+
+@pytest.fixture
+def stdin() -> Iterator[int]:
+    """Return a descriptor of a terminal."""
+    ours, its = os.openpty()
+    yield its
+    os.close(its)
+    os.close(ours)
+
+
+def test_ctrl_c_in_a_terminal_is_confirmed_while_students_are_logged_in(
+    tmp_path: Path, school: School, stdin: int
+) -> None:
+    """It may be the wrong window. When nobody is there, the server ends at once."""
+    question = "lab: 1 student is logged in: press Ctrl-C again to end the server; what was done is kept"
+    with (
+        Server(tmp_path / "data", class_file=school.class_file, fresh=True, stdin=stdin) as server,
+        Client(server, school.anna).terminal("start", _NAME) as terminal,
+    ):
+        terminal.shows("5 leads")
+        server.process.send_signal(signal.SIGINT)
+        wait_for(lambda: question in server.output(), "it asks", WAIT_S)
+        assert server.process.poll() is None
+        assert server.end(signal.SIGINT) == 0
+        terminal.shows("lab: the server is shutting down; your progress is saved")
+        terminal.status()
+    with Server(tmp_path / "data", class_file=school.class_file, fresh=True, stdin=stdin) as server:
+        assert server.end(signal.SIGINT) == 0
+        assert "logged in:" not in server.output()
 
 
 def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None:
