@@ -45,10 +45,11 @@ class CourseFile:
         self._log = log
         self._version: FileVersion | None = _NOT_READ
         self.course = Course()
-        with suppress(OSError, CourseError):  # none yet, or its exercises are gone
-            self.course = parse_course(read_foreign_text(self._kept), str(self._kept), exercises)
-        if self._path.exists() and self.course == Course():
-            read_course(self._path, exercises)
+        if self._path.exists():  # else it was deleted on purpose, or there never was one
+            with suppress(OSError, CourseError):  # none yet, or its exercises are gone
+                self.course = parse_course(read_foreign_text(self._kept), str(self._kept), exercises)
+            if self.course == Course():
+                read_course(self._path, exercises)
         self.update()
 
     def update(self) -> bool:

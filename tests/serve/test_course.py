@@ -107,8 +107,13 @@ def test_a_course_is_printed_with_each_deadline(tmp_path: Path, file: Path) -> N
 
 
 @pytest.mark.parametrize("text", ["", "x = " + "9" * 5000, _COURSE.replace("2099-", "9999-")])
-def test_a_file_that_is_no_course_changes_nothing(tmp_path: Path, text: str) -> None:
-    """An editor may empty the file before it writes it; only when it is deleted, there is no course any more."""
+def test_a_file_that_is_no_course_changes_nothing(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An editor may empty the file before it writes it; only when it is deleted, there is no course any more.
+
+    That is said once, and not at every start of the server after it.
+    """
     folder = DataFolder(tmp_path / "data")
     folder.course.write_text(_COURSE)
     log = ServerLog(folder.log)
@@ -120,6 +125,9 @@ def test_a_file_that_is_no_course_changes_nothing(tmp_path: Path, text: str) -> 
     assert course.update()
     assert course.course.groups == ()
     assert folder.valid_course.read_text() == _COURSE
+    assert "is gone: there is no course" in capsys.readouterr().out
+    again = CourseFile(folder, {"two-coordinators": find_exercise("two-coordinators")}, log)
+    assert (again.course.groups, capsys.readouterr().out) == ((), "")
     log.close()
 
 
