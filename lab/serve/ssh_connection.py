@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from lab.serve.limits import HalfOpen
 from lab.serve.server_context import ServerContext
-from lab.serve.student_lists import REMOVED, InvitationError, is_code
+from lab.serve.student_lists import REMOVED, InvitationError, is_code, is_mistyped_code
 from lab.serve.terminal_session import REFUSED, TerminalSession, size_of
 from lab.text import did_you_mean, sanitize
 from lab.units import format_count
@@ -196,7 +196,8 @@ class SSHConnection(asyncssh.SSHServer):
 
     def _describe_user(self) -> str:
         """Return the user name for the log, which holds no codes."""
-        return "a code" if is_code(self._user) else f"user {sanitize(self._user, 40)}"
+        is_near = is_mistyped_code(self._user)
+        return "a code" if is_near or is_code(self._user) else f"user {sanitize(self._user, 40)}"
 
     def _log_refused(self, text: str, kind: str = "connections") -> None:
         self._was_refused = True
@@ -207,6 +208,8 @@ class SSHConnection(asyncssh.SSHServer):
             return REMOVED
         if is_code(user) and (fault := self.context.admission.code_problem(user)):
             return fault
+        if is_mistyped_code(user):
+            return "a code has four groups of four letters, and this has not: check it for a typing error"
         if not self._unknown_keys:
             return "log-in needs an SSH key, and this client has none; create one with ssh-keygen, then try again"
         return (

@@ -41,6 +41,7 @@ ERASED = "your teacher has deleted all that was stored about you here"
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"
 """Letters that are not mistaken for others."""
 _CODE = re.compile(f"[{_LETTERS}]{{4}}(-?[{_LETTERS}]{{4}}){{3}}", re.IGNORECASE)
+_GROUPS = re.compile("[a-z0-9]+(-[a-z0-9]+){2,4}", re.IGNORECASE)
 _LONGEST_NUMBERED = 28
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 
@@ -71,6 +72,11 @@ class _Invitation(Struct, frozen=True):
 def is_code(text: str) -> bool:
     """Return whether the text has the form of a code."""
     return _CODE.fullmatch(text) is not None
+
+
+def is_mistyped_code(text: str) -> bool:
+    """Return whether the text is nearly a code: with some letters too many or too few, or other characters."""
+    return not is_code(text) and _GROUPS.fullmatch(text) is not None and 11 <= len(text.replace("-", "")) <= 21
 
 
 class Invitations:

@@ -88,6 +88,16 @@ def test_a_new_code_invalidates_the_old_one(server: Server, tmp_path: Path) -> N
     assert Client(server, key, user=second).run("status").stdout.startswith("emil:")
 
 
+def test_a_code_with_a_letter_too_few(server: Server, tmp_path: Path) -> None:
+    """It is named as what is wrong; and the log, which holds no codes, holds none that is easily guessed."""
+    code, key = server.invite("gustav"), new_key(tmp_path / "gustav")
+    advice = "lab: a code has four groups of four letters, and this has not: check it for a typing error"
+    for mistyped in (code[:-1], f"{code}x", f"{code[:-1]}0"):
+        assert advice in Client(server, key, user=mistyped).run("status").stderr
+        assert mistyped not in (server.data / "log").read_text()
+    server.logged("refused", "a code, 1 unknown key: SHA256:")
+
+
 def test_a_stranger_learns_the_next_step(server: Server, school: School) -> None:
     """In one line, after the last key; and it is logged."""
     done = Client(server, school.stranger).run("status")
