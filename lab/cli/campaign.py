@@ -331,7 +331,7 @@ class RecordedFinding(Struct, frozen=True):
 
     recording: str
     script: str | None
-    again: str | None
+    rerun: str | None
 
 
 class CampaignGroupDocument(Document, frozen=True):
@@ -412,8 +412,8 @@ def _show_group(options: ShowOptions, plan: Campaign | ExplorationCampaign, grou
             if recorded.script is not None:
                 print_line(f"script:   {recorded.script}")
             print_line(f"replay:   lab replay {recorded.recording}")
-            if recorded.again is not None:
-                print_line(f"again:    {recorded.again}")
+            if recorded.rerun is not None:
+                print_line(f"again:    {recorded.rerun}")
     return 0
 
 

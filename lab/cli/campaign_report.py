@@ -379,7 +379,7 @@ class SituationCoverage(Struct, frozen=True):
 
 
 class FindingSummary(Struct, frozen=True):
-    """The shrunk counterexample. ``failure``: not excused. ``again``: the command that runs it again.
+    """The shrunk counterexample. ``failure``: not excused. ``rerun``: the command that runs it again.
 
     ``minimal``: nothing simpler was left untried.
     """
@@ -393,7 +393,7 @@ class FindingSummary(Struct, frozen=True):
     minimal: bool
     recording: str
     script: str
-    again: str
+    rerun: str
 
     @classmethod
     def of(cls, kept: KeptFinding) -> "FindingSummary":

@@ -81,7 +81,7 @@ _OF_SIMULATION = {
 
 
 class ProgramFinding(Struct, frozen=True):
-    """A shrunk finding. It came ``again`` in so many of the ``repetitions``; ``rerun`` makes such a run again.
+    """A shrunk finding. It came again in ``repeated`` of the ``repetitions``; ``rerun`` makes such a run again.
 
     ``minimal``: everything that is simpler by one command was tried.
     """
@@ -92,7 +92,7 @@ class ProgramFinding(Struct, frozen=True):
     text: str
     nodes: tuple[int, ...]
     commands: tuple[str, ...]
-    again: int
+    repeated: int
     repetitions: int
     minimal: bool
     recording: str
@@ -152,14 +152,14 @@ def check_program(options: CheckOptions) -> int:
 
 
 class _KeptProgramFinding(KeptFinding, frozen=True):
-    """A finding of live runs, which came ``again`` in so many of the ``repetitions``."""
+    """A finding of live runs, which came again in ``repeated`` of the ``repetitions``."""
 
-    again: int
+    repeated: int
     repetitions: int
 
     @property
     def remark(self) -> str:
-        return f"it came again in {self.again} of {format_count(self.repetitions, 'repetition')}"
+        return f"it came again in {self.repeated} of {format_count(self.repetitions, 'repetition')}"
 
 
 class _ProgramSession(CheckSession[LiveTrial, _KeptProgramFinding]):
@@ -309,7 +309,7 @@ def _summary_of(kept: _KeptProgramFinding) -> ProgramFinding:
         str(finding.violation),
         finding.least.nodes,
         tuple(map(str, finding.least.faults)),
-        kept.again,
+        kept.repeated,
         kept.repetitions,
         finding.is_minimal,
         str(kept.recording),

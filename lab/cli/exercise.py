@@ -388,7 +388,7 @@ class StageSummary(Struct, frozen=True):
     why: str
     recording: str
     script: str
-    again: str
+    rerun: str
 
 
 class ExerciseTryDocument(Document, frozen=True):
@@ -478,7 +478,7 @@ def _print_evidence(evidence: Evidence | LiveEvidence) -> None:
         print_finding(evidence.finding)
     print_line(f"recorded: {evidence.recording}")
     print_line(f"replay:   lab replay {shlex.quote(str(evidence.recording))}")
-    print_line(f"again:    {evidence.again}")
+    print_line(f"again:    {evidence.rerun}")
 
 
 def _summarize_stage(stage: TriedStage) -> StageSummary:
@@ -494,7 +494,7 @@ def _summarize_stage(stage: TriedStage) -> StageSummary:
         why="" if shortfall is None else shortfall.why,
         recording="" if evidence is None else str(evidence.recording),
         script="" if evidence is None else str(evidence.script),
-        again="" if evidence is None else evidence.again,
+        rerun="" if evidence is None else evidence.rerun,
     )
 
 

@@ -73,7 +73,7 @@ class UnjudgedError(UserError):
 
 
 class LiveEvidence(Struct, frozen=True):
-    """A live run that breaks a stage: its files, ``recording`` and ``script``, and the command ``again``.
+    """A live run that breaks a stage: its files, ``recording`` and ``script``, and the command ``rerun``.
 
     ``violation`` is what it violates; None if the program itself failed.
     """
@@ -81,7 +81,7 @@ class LiveEvidence(Struct, frozen=True):
     violation: Violation | None
     recording: Path
     script: Path
-    again: str
+    rerun: str
 
 
 class HandedIn(Struct, frozen=True):
@@ -221,10 +221,10 @@ class ProgramCampaigns:
         own = shlex.join(self._handed_in.words)
         info = campaign.base.protocol
         base = replace(campaign.base, protocol=replace(info, parameters={**info.parameters, "program": own}))
-        again = format_live_rerun(campaign.target, base, trial.schedule, script)
+        rerun = format_live_rerun(campaign.target, base, trial.schedule, script)
         shutil.copyfile(trial.recording, recording)
-        script.write_text(trial.schedule.script(again), "utf-8")
-        return LiveEvidence(violation, recording, script, again)
+        script.write_text(trial.schedule.script(rerun), "utf-8")
+        return LiveEvidence(violation, recording, script, rerun)
 
 
 def _as_visible(needed: ProgramStage) -> ProgramStage:

@@ -71,7 +71,7 @@ class Shortfall(Struct, frozen=True):
 
 
 class Evidence(Struct, frozen=True):
-    """A run that breaks a task: its files, ``recording`` and ``script``, and the command ``again``.
+    """A run that breaks a task: its files, ``recording`` and ``script``, and the command ``rerun``.
 
     It was shrunk to the ``finding``; None if it violates no assertion, but sends too many messages.
     """
@@ -79,7 +79,7 @@ class Evidence(Struct, frozen=True):
     finding: Finding | None
     recording: Path
     script: Path
-    again: str
+    rerun: str
 
 
 class CampaignResult(Struct, frozen=True):
@@ -256,11 +256,11 @@ class ProtocolCampaigns:
         target = f"{self._file}:{given.rpartition(':')[2]}"
         what = finding.violation.assertion if finding is not None else f"run-{shortfall.run}"
         path = self._to / f"{self._exercise.name}-{task.number}-{what}.jsonl"
-        again = format_rerun(target, base, least, path.with_suffix(".script"))
-        again += f" --properties {quote(properties)}" if properties else ""
+        rerun = format_rerun(target, base, least, path.with_suffix(".script"))
+        rerun += f" --properties {quote(properties)}" if properties else ""
         shows = str(finding.violation) if finding is not None else shortfall.why
-        script = write_run(self._handed_in, base, least, path, (shows, again))
-        return Evidence(finding, path, script, again)
+        script = write_run(self._handed_in, base, least, path, (shows, rerun))
+        return Evidence(finding, path, script, rerun)
 
     def _with_own_source(self, base: Header) -> Header:
         """Return the header with the source of the student's file, as the recording shows it."""

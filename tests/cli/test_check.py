@@ -58,7 +58,7 @@ def test_a_finding_is_a_recording(lab: Lab) -> None:
             judge.observe(record)
         assert found["text"] in map(str, judge.violations)
         assert reexecute(lines, Bully, source_of(Bully)[1]).differences == []
-    words = shlex.split(found["again"])
+    words = shlex.split(found["rerun"])
     assert words[0] == "lab"
     again = lab(*words[1:], "--record", "again.jsonl")
     assert again.status == 0, again

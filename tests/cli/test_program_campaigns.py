@@ -32,7 +32,7 @@ def test_a_wrong_program_is_found(lab: Lab) -> None:
     found = document["finding"]
     assert found["assertion"] == "unique-ids"
     assert found["commands"] == []
-    assert (found["again"], found["repetitions"]) == (2, 2)
+    assert (found["repeated"], found["repetitions"]) == (2, 2)
     assert document["runs"] == 1
     assert document["unconfirmed"] == {}
     assert document["clients"]["called"] > 0

@@ -175,8 +175,8 @@ def test_what_breaks_a_stage_is_recorded(tmp_path: Path) -> None:
     assert isinstance(first.evidence, LiveEvidence)
     assert first.evidence.recording == tmp_path / "elect-in-any-language-1-A2.jsonl"
     assert open_recording(first.evidence.recording).header.protocol.name == "elect-in-any-language"
-    assert f"{file}' --lens" in first.evidence.again
-    assert first.evidence.again in first.evidence.script.read_text()
+    assert f"{file}' --lens" in first.evidence.rerun
+    assert first.evidence.rerun in first.evidence.script.read_text()
     assert [stage.result for stage in others] == [None, None]
     assert lines[-1] == "1 of 1 run for task 1"
 

@@ -164,8 +164,8 @@ def test_the_run_that_breaks_one_s_own_file_is_recorded(
     assert isinstance(evidence, Evidence)
     assert evidence.finding is None
     assert evidence.recording == tmp_path / "mend-the-ring-1-run-1.jsonl"
-    assert open_recording(evidence.recording).header.seed == int(evidence.again.split("--seed ")[1].split()[0])
-    assert f"# {result.why}\n# {evidence.again}\n" in evidence.script.read_text()
+    assert open_recording(evidence.recording).header.seed == int(evidence.rerun.split("--seed ")[1].split()[0])
+    assert f"# {result.why}\n# {evidence.rerun}\n" in evidence.script.read_text()
 
     wrong = exercise.folder / "wrong-only-higher-starters.py"
     graded = grade_file(replace(exercise, tasks=(first,)), wrong, 1, to=tmp_path)
