@@ -234,6 +234,19 @@ class Lab:
         """Start ``lab run bully --headless`` with these arguments."""
         return Running(self, self.begin("run", "bully", "--headless", *words))
 
+    def until(self, condition: Callable[[Tail], object], what: str, *words: str) -> Called:
+        """Call ``lab run --headless`` with these words, and end it by Ctrl-C once its recording is as wanted."""
+        path = self.folder / "until.jsonl"
+        run = Running(self, self.begin("run", "--headless", "--for", "2m", "--record", str(path), *words))
+        with run:
+            wait_for(lambda: path.exists() and path.stat().st_size, "the recording has begun")
+            tail = Tail(path)
+            wait_for(lambda: tail.read().records and condition(tail), what)
+            run.process.send_signal(signal.SIGINT)
+            done = run.ended()
+        assert done.status == 130, done
+        return done
+
     def begin(self, *words: str) -> subprocess.Popen[bytes]:
         """Call it without a terminal, and do not wait."""
         return subprocess.Popen(

@@ -264,7 +264,7 @@ def test_handout(lab: Lab) -> None:
 
 def test_repairing(lab: Lab) -> None:
     """The file is copied to the working directory, once; a submission is run with hidden seeds."""
-    (name, *_) = [name for name in names() if find_exercise(name).starting_file]
+    name = "mend-the-counter"
     file = f"{name.replace('-', '_')}.py"
     output = lab("exercise", "start", name)
     assert output.status == 0

@@ -20,7 +20,7 @@ BEACON = f"{ROOT / 'tests' / 'mutation' / 'beacon.py'}:Beacon"
 SERVER = f"{ROOT / 'tests' / 'roles' / 'servers.py'}:Separate"
 PYTHON, PROGRAMS = shlex.quote(sys.executable), ROOT / "tests" / "programs"
 PROGRAM = (
-    *("check", "--program", f"{PYTHON} {PROGRAMS / 'repeater.py'}", "--nodes", "2", "--for", "4s", "--runs", "1"),
+    *("check", "--program", f"{PYTHON} {PROGRAMS / 'repeater.py'}", "--nodes", "2", "--for", "3s", "--runs", "1"),
     *("--workers", "1"),
 )
 EXERCISE = ROOT / "lab" / "exercises" / "library" / "two-coordinators"

@@ -7,6 +7,28 @@ import pytest
 
 from tests.cli.invocation import Lab
 from tests.lectures.lecture_files import TEXT, line_of, write_lecture
+from tests.profile import SOAK
+
+SHORT = """\
+# Two
+
+For a video of a few seconds.
+
+## Two nodes
+
+```scenario
+protocol = "bully"
+nodes = "2"
+t = "100ms"
+for = "2s"
+---
+at 100ms: say "They have begun"
+```
+
+```show
+stop = "at 200ms"
+```
+"""
 
 
 def test_the_list_has_the_course(lab: Lab) -> None:
@@ -83,7 +105,8 @@ def test_a_film_is_written(lab: Lab, tmp_path: Path) -> None:
 def test_a_video_is_written(lab: Lab, tmp_path: Path) -> None:
     """With ffmpeg as MP4; without, the error says what to do, before anything is drawn."""
     film = tmp_path / "a.mp4"
-    words = ("lecture", "export", str(write_lecture(tmp_path)), "-o", str(film))
+    path = write_lecture(tmp_path, text=TEXT if SOAK else SHORT)
+    words = ("lecture", "export", str(path), "-o", str(film))
     without = lab(*words, environment={"PATH": str(tmp_path)})
     assert without.status == 2
     assert "this requires the program ffmpeg" in without.err
