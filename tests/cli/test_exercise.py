@@ -13,7 +13,7 @@ from tests.cli.invocation import ROOT, SHIPPED, Lab
 from tests.documents import fitting
 from tests.exercises.attempts import run_attempt, solution_of
 from tests.exercises.exercise_files import TASK, write_exercise
-from tests.exercises.exercises_with_properties import assertions_restored, make_own, make_repair
+from tests.exercises.exercises_with_properties import BROKEN, REPAIRED, assertions_restored, make_own, make_repair
 
 NAME = "two-coordinators"
 
@@ -185,20 +185,20 @@ def test_a_repair_with_properties(lab: Lab) -> None:
 
 def test_the_best_of_one_s_own_files_counts(lab: Lab) -> None:
     """A file that is graded alone is an attempt; several, or one of a student who is named, are none."""
-    exercise = find_exercise("mend-the-counter")
-    assert exercise.starting_file is not None
-    (lab.folder / "solved.py").write_bytes((exercise.folder / "solution.py").read_bytes())
-    (lab.folder / "begun.py").write_bytes(exercise.starting_file.read_bytes())
+    with assertions_restored():
+        exercise = make_repair(lab.folder / "library" / "tickets")
+    (lab.folder / "solved.py").write_text(REPAIRED)
+    (lab.folder / "begun.py").write_text(BROKEN)
     (lab.folder / "nonce").write_bytes(b"secret")
+    library = ("--exercises", "library")
 
     def grade(*words: str) -> str:
-        graded = lab("exercise", "grade", *words, "--exercise", exercise.name)
+        graded = lab("exercise", "grade", *words, "--exercise", exercise.name, *library)
         assert graded.out, graded
         return graded.out.splitlines()[-1]
 
     def status() -> tuple[int, int, bool]:
-        found = json.loads(lab("exercise", "status", "--home", "mine", "--json").out)["exercises"]
-        (own,) = [each for each in found if each["name"] == exercise.name]
+        (own,) = json.loads(lab("exercise", "status", "--home", "mine", *library, "--json").out)["exercises"]
         return own["points"], own["attempts"], own["solved"]
 
     most = exercise.points
@@ -207,11 +207,11 @@ def test_the_best_of_one_s_own_files_counts(lab: Lab) -> None:
     assert grade("solved.py", "--home", "mine") == f"best of 2 attempts: {most} of {most} (lab exercise status)"
     assert grade("begun.py", "--home", "mine") == f"best of 3 attempts: {most} of {most} (lab exercise status)"
     assert status() == (most, 3, True)
-    assert list(lab.folder.glob("mend-the-counter-1-*.jsonl"))
+    assert list(lab.folder.glob("tickets-1-*.jsonl"))
     assert "best of" not in grade("begun.py", "begun.py")
     assert "best of" not in grade("begun.py", "--student", "anna", "--data", ".")
     refused = lab.within(
-        "exercise", "grade", "begun.py", "begun.py", "--home", "mine", "--exercise", exercise.name
+        "exercise", "grade", "begun.py", "begun.py", "--home", "mine", "--exercise", exercise.name, *library
     ).refused()
     assert "--home is for one FILE of yours" in refused
 
