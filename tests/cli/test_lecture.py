@@ -12,7 +12,7 @@ from tests.profile import SOAK
 SHORT = """\
 # Two
 
-For a video of a few seconds.
+For a video.
 
 ## Two nodes
 
@@ -26,7 +26,7 @@ at 100ms: say "They have begun"
 ```
 
 ```show
-stop = "at 200ms"
+stop = "at 1ms"
 ```
 """
 

@@ -13,6 +13,7 @@ import pytest
 
 from lab.guide.contents import find_page
 from tests.cli.invocation import Lab
+from tests.profile import amount
 
 PAGE = find_page("workloads").text
 SERVER = Path(__file__).parents[1] / "roles" / "server.py"
@@ -39,7 +40,7 @@ def test_the_counter_of_the_page(lab: Lab) -> None:
     path.write_text(counter)
     path.chmod(0o755)
     command, *_ = _blocks("sh")
-    done = lab(*shlex.split(command)[1:])
+    done = lab(*shlex.split(command.replace("--for 20s", f"--for {amount(quick=8, soak=20)}s"))[1:])
     (shown, *_) = _blocks("text")
     assert shown.strip() in done.out, done.out
     assert done.status == 0
@@ -92,7 +93,7 @@ def test_the_replicated_register_of_the_page(lab: Lab) -> None:
 
 def _judged(lab: Lab, workload: str, mood: str) -> dict[str, Any]:
     program = f"{sys.executable} {SERVER} {mood}"
-    options = ("--nodes", "1", "--clients", "3", "--rate", "20", "--for", "8s")
+    options = ("--nodes", "1", "--clients", "3", "--rate", "20", "--for", f"{amount(quick=4, soak=8)}s")
     return _run(lab, program, "--workload", workload, *options)
 
 
@@ -135,8 +136,21 @@ def test_faults_between_clients_and_programs(lab: Lab) -> None:
     """A node that is killed answers nobody; what its client called then has no known outcome."""
     program = f"{sys.executable} {SERVER} right"
     found = _run(
-        *(lab, program, "--workload", "lin-kv", "--nodes", "1", "--clients", "2", "--rate", "20", "--for", "14s"),
-        *("--do", "at 3s kill 1", "--do", "at 4s restart 1"),
+        *(
+            lab,
+            program,
+            "--workload",
+            "lin-kv",
+            "--nodes",
+            "1",
+            "--clients",
+            "2",
+            "--rate",
+            "20",
+            "--for",
+            f"{amount(quick=7, soak=14)}s",
+        ),
+        *("--do", "at 2s kill 1", "--do", "at 3s restart 1"),
     )
     assert found["faults"][0]["touched"] > 0
     assert found["operations"]["info"] + found["operations"]["fail"] > 0
@@ -150,7 +164,7 @@ def test_a_service_that_is_not_there_is_named(lab: Lab) -> None:
     path = lab.folder / "counter.py"
     path.write_text(counter.replace('"seq-kv"', '"lww-kv"'))
     path.chmod(0o755)
-    options = ("--workload", "g-counter", "--nodes", "1", "--t", "2s", "--for", "5s", "--headless")
+    options = ("--workload", "g-counter", "--nodes", "1", "--t", "2s", "--for", "4s", "--headless")
     out = lab("run", "--program", "./counter.py", *options, "--record", "run.jsonl").out
     assert "to lww-kv, which is not there: start it with --service lww-kv" in out
     assert "to nobody, as there is no lww-kv (--service lww-kv)" in lab("show", "run.jsonl").out
