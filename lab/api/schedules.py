@@ -87,6 +87,7 @@ class _Drawing:
         self._t_ms, self._tm_ms = plan.timing.t_us // 1000, plan.timing.tm_us // 1000
         aims = [f"on {event} {kind} " for event in ("send", "deliver") for kind in dict.fromkeys(plan.kinds)]
         at_once = strategies.just("")
+        self._fault = strategies.composite(self._draw_fault)  # once: it reads its source
         self._triggers = strategies.one_of(at_once, strategies.sampled_from(aims)) if aims else at_once
 
     def schedule(self, draw: "DrawFn") -> dict[str, Any]:
@@ -95,8 +96,7 @@ class _Drawing:
         count = self._draw_number(draw, least, most)
         latency_ms = self._draw_number(draw, 1, self._tm_ms)
         jitter_ms = self._draw_number(draw, 0, min(latency_ms - 1, self._tm_ms - latency_ms))
-        fault = self._strategies.composite(self._draw_fault)(count)
-        faults = draw(self._strategies.lists(fault, max_size=_MOST_FAULTS))
+        faults = draw(self._strategies.lists(self._fault(count), max_size=_MOST_FAULTS))
         lines: list[tuple[int, str]] = [line for each in faults for line in each]
         end_ms = max((at_ms for at_ms, _ in lines), default=0)
         if set(self._plan.faults) - _ENDING_BY_THEMSELVES:

@@ -10,7 +10,7 @@ import pytest
 
 import lab
 from lab.guide.contents import find_page
-from tests.profile import amount
+from tests.profile import SOAK, amount
 
 PYTHON, TEXT = (
     re.findall(rf"^```{language}\n(.*?)^```$", find_page("library").text, re.MULTILINE | re.DOTALL)
@@ -71,9 +71,11 @@ def test_an_exploration(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_exploration_of_clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the register of the guide, in its folder."""
+    """Of the register of the guide, in its folder; in the profile ``quick``, of a fifth of the states."""
     monkeypatch.chdir(find_page("workloads").path.parent)
-    exec(CLIENTS, {"lab": lab})
+    exec(
+        CLIENTS if SOAK else CLIENTS.replace('timeouts="prompt"', 'timeouts="prompt", states=60_000'), {"lab": lab}
+    )
 
 
 @pytest.mark.live

@@ -1,28 +1,34 @@
 """A campaign in Python: what it found, as a test of a protocol prints it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lab
 from lab.api.search import Checked
 from lab.text import UserError
+from tests.profile import SOAK, amount
+
+RUNS = amount(quick=5, soak=20)
+FEW: dict[str, Any] = {} if SOAK else {"nodes": 2, "faults": "pause"}
+"""With these, the first failure comes after three runs, and not after fifty-five."""
 
 
 @pytest.fixture(scope="module")
 def failed() -> Checked:
     """The text of the bully without its repairs."""
-    return lab.check("bully", runs=200, parameters={"without": "all"})
+    return lab.check("bully", runs=200, parameters={"without": "all"}, **FEW)
 
 
 def test_a_protocol_that_holds() -> None:
-    found = lab.check("bully", runs=20, faults="kill")
+    found = lab.check("bully", runs=RUNS, faults="kill")
     assert found.holds, found
-    assert found.runs == 20
-    assert found.judged["A1.1"] == 20
+    assert found.runs == RUNS
+    assert found.judged["A1.1"] == RUNS
     assert found.finding is None
     assert found.run is None
-    assert str(found).startswith("bully: no failure in 20 runs; A1.1, ")
+    assert str(found).startswith(f"bully: no failure in {RUNS} runs; A1.1, ")
 
 
 def test_the_report_of_a_failure(failed: Checked) -> None:
@@ -66,7 +72,7 @@ def test_a_notebook_shows_the_run_of_the_finding(failed: Checked) -> None:
 
 
 def test_the_number_of_workers_changes_nothing(failed: Checked) -> None:
-    assert str(lab.check("bully", runs=200, parameters={"without": "all"}, workers=2)) == str(failed)
+    assert str(lab.check("bully", runs=200, parameters={"without": "all"}, workers=2, **FEW)) == str(failed)
 
 
 def test_excused_violations_count_if_wanted() -> None:

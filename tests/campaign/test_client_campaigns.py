@@ -197,7 +197,7 @@ def test_strikes_hit_clients_and_services() -> None:
         for fault in trial.schedule.faults:
             named = {int(word) for word in re.findall(r"\b\d+", fault.command)} & set(outside)
             verbs |= {(outside[node], fault.command.partition(" ")[0]) for node in named}
-        if outside and seed <= 20:
+        if outside and seed <= amount(quick=6, soak=20):
             assert run_trial(Backed, base, trial.schedule).records == trial.records
     assert {("s", "kill"), ("s", "pause"), ("s", "cut"), ("c", "pause"), ("c", "cut")} <= verbs
     assert ("c", "kill") not in verbs

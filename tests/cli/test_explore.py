@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.cli.invocation import ROOT, Called, Lab
+from tests.profile import SOAK
 
 COUNTS = re.compile(
     r"^  [\d,]+ states, [\d,]+ transitions, depth \d+ moves; [\d.]+ s, [\d,]+ states/s$",
@@ -209,6 +210,8 @@ def test_json(lab: Lab) -> None:
 
 
 REGISTER = str(ROOT / "lab" / "guide" / "build" / "register.py")
+STATES = () if SOAK else ("--states", "60000")
+"""The first of the violations is found within so many."""
 CLIENTS = ("--workload", "lin-kv", "--client", "write 0 1", "--client", "read 0")
 
 
@@ -219,7 +222,7 @@ def test_clients(lab: Lab) -> None:
     assert calm.status == 0
     assert "a client calls write 0 1, a client calls read 0, at most 0 kills" in calm.out
     assert re.search(r"^  lin-kv +no violation in [\d,]+ states  \(a store: ", calm.out, re.MULTILINE)
-    cut = lab(*words, "--cuts", "1", "--out", "lost.jsonl")
+    cut = lab(*words, "--cuts", "1", *STATES, "--out", "lost.jsonl")
     assert cut.status == 1
     assert re.search(r"^  lin-kv +violated in [\d,]+ states, the first after 20 moves  ", cut.out, re.MULTILINE)
     assert "recorded: lost.jsonl, the shortest counterexample to lin-kv" in cut.out

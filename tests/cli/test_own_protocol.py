@@ -2,7 +2,10 @@
 
 import json
 import re
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,14 +42,34 @@ BROKEN = "        if self.id == 2:\n            raise ValueError(f'{self.id} is\
 RUN = ("run", "there/mine.py:MyElection", "--nodes", "3", "--headless", "--for", "1s")
 
 
-@pytest.fixture
-def mine(lab: Lab) -> Path:
-    """Return ``there/mine.py``, below the working directory."""
-    path = lab.folder / "there" / "mine.py"
+def _write(folder: Path) -> Path:
+    path = folder / "there" / "mine.py"
     path.parent.mkdir()
     path.write_text(MINE)
     (path.parent / "beside_mine.py").write_text("NAME = 'mine'\n")
     return path
+
+
+@pytest.fixture
+def mine(lab: Lab) -> Path:
+    """Return ``there/mine.py``, below the working directory."""
+    return _write(lab.folder)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield the recording of a run on real processes, started from another folder."""
+    home = Path(tempfile.mkdtemp(prefix="lab", dir="/tmp"))
+    lab = Lab(tmp_path_factory.mktemp("recorded"), home)
+    _write(lab.folder)
+    done = lab(*RUN[:-1], "5s", "--json")
+    assert done.status == 0, done
+    assert set(done.err.split()) <= {"loading", "hello"}
+    found = json.loads(done.out)
+    assert found["protocol"] == "my-election"
+    assert {node["coordinator"] for node in found["nodes"].values()} == {3}
+    yield Path(found["recording"])
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def _header(path: str) -> Header:
@@ -55,21 +78,10 @@ def _header(path: str) -> Header:
     return lines.header
 
 
-def _recorded(lab: Lab) -> str:
-    done = lab(*RUN[:-1], "5s", "--json")
-    assert done.status == 0, done
-    assert set(done.err.split()) <= {"loading", "hello"}
-    found = json.loads(done.out)
-    assert found["protocol"] == "my-election"
-    assert {node["coordinator"] for node in found["nodes"].values()} == {3}
-    return str(found["recording"])
-
-
 @pytest.mark.live
-@pytest.mark.usefixtures("mine")
-def test_it_runs_on_real_processes(lab: Lab) -> None:
+def test_it_runs_on_real_processes(lab: Lab, recorded: Path) -> None:
     """Started from another folder: the host loads the file and its imports; its prints are not output."""
-    recording = _recorded(lab)
+    recording = str(recorded)
     assert re.fullmatch(r"my-election-\d{4}-\d{6}-[0-9a-f]{4}\.jsonl", Path(recording).name)
     info = _header(recording).protocol
     assert (info.name, info.file, info.promises) == ("my-election", "mine.py", ("A1.1",))
@@ -78,9 +90,9 @@ def test_it_runs_on_real_processes(lab: Lab) -> None:
 
 
 @pytest.mark.live
-def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path) -> None:
+def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path, recorded: Path) -> None:
     """It holds; without the file the error says what to add; a change of the file is reported."""
-    recording = _recorded(lab)
+    recording = str(recorded)
     result = "cannot be re-executed: its protocol, my-election, is not built in: add --protocol mine.py"
     assert (
         lab.within("verify", recording).refused()
@@ -97,10 +109,10 @@ def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path) -> No
 
 
 @pytest.mark.live
-def test_no_code_in_a_recording_is_executed(lab: Lab, mine: Path) -> None:
+def test_no_code_in_a_recording_is_executed(lab: Lab, mine: Path, recorded: Path) -> None:
     """Changing the source in the header only changes what is reported."""
-    path = Path(_recorded(lab))
-    text = path.read_text("utf-8")
+    path = lab.folder / "edited.jsonl"
+    text = recorded.read_text("utf-8")
     path.write_text(text.replace("import asyncio", "raise SystemExit(9)", 1), "utf-8")
     assert _header(str(path)).protocol.source != MINE
     done = lab("verify", str(path), "--protocol", str(mine))
@@ -110,9 +122,9 @@ def test_no_code_in_a_recording_is_executed(lab: Lab, mine: Path) -> None:
 
 
 @pytest.mark.live
-def test_verify_with_a_wrong_file(lab: Lab, mine: Path) -> None:
+def test_verify_with_a_wrong_file(lab: Lab, mine: Path, recorded: Path) -> None:
     """A target that cannot be loaded, and one that is another protocol."""
-    recording = _recorded(lab)
+    recording = str(recorded)
     assert (
         lab.within("verify", recording, "--protocol", "gone.py")
         .refused()
@@ -133,23 +145,21 @@ def test_an_exception_is_reported(lab: Lab, mine: Path) -> None:
     result = (
         rf"lab: node 2 failed at 0\.\d+ s: ValueError: 2 is no good \(mine\.py:{number} in started: raise .*\)"
     )
-    done = lab(*RUN[:-1], "5s")
+    done = lab(*RUN[:-1], "3s")
     assert done.status == 1
     assert re.search("^  node 2  failed   Down$", done.out, re.MULTILINE)
     assert re.fullmatch(result, _last_line(done))
-    done = lab(*RUN[:-1], "5s", "--json")
+    done = lab(*RUN[:-1], "3s", "--json")
     assert done.status == 1
     assert json.loads(done.out)["nodes"]["2"]["process"] == "failed"
     assert re.fullmatch(result, _last_line(done))
 
 
-@pytest.mark.live
 def test_many_failures_are_shortened(lab: Lab, mine: Path) -> None:
     """Five, and the number of others."""
     mine.write_text(MINE + BROKEN)
-    # far enough apart for a process to start and to fail, on a busy machine as well
     restarts = [word for at in range(1, 8) for word in ("--do", f"at {at * 700}ms restart 2")]
-    done = lab(*RUN, "--for", "6s", *restarts)
+    done = lab(*RUN, "--for", "6s", "--sim", *restarts)
     lines = [line for line in done.err.splitlines() if line.startswith("lab: ")]
     assert len(lines) == 6
     (recording,) = re.findall(r"recorded in (.*)$", done.out, re.MULTILINE)

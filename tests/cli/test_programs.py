@@ -291,7 +291,8 @@ def test_a_scenario_of_programs(lab: Lab) -> None:
     _save(folder, "elect.py", python)
     (folder / "takeover.scenario").write_text(
         'title = "The next one takes over"\nprogram = "./elect.py"\nnodes = 3\nt = "1s"\n'
-        f'for = "{RUN_S}s"\n---\nwhen all.coordinator == 3 kill 3\nthen expect 2.coordinator == 2 within {RUN_S - 3}s\n'
+        f'for = "{RUN_S}s"\n---\nwhen all.coordinator == 3 kill 3\n'
+        f"then expect 2.coordinator == 2 within {RUN_S - 3}s\n"
     )
     done = lab("run", "course/takeover.scenario", "--headless")
     assert done.status == 0, done.out

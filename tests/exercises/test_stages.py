@@ -98,7 +98,7 @@ def test_each_attempt_passes_the_stages_in_its_name(name: str, file: str) -> Non
     """The last solution passes all, the file to begin with none; a stage that fails has all of its runs."""
     exercise = find_exercise(name)
     passed = passes(exercise, file)
-    runs = amount(quick=4, soak=1_000)
+    runs = amount(quick=3, soak=1_000)
     shorter = with_runs(exercise, {passed + 1: 1_000}, runs)
     results = grade_file(shorter, exercise.folder / file, 1).results
     assert [result.state for result in results[:passed]] == ["done"] * passed, results
@@ -227,7 +227,7 @@ def test_students_get_no_solution_and_can_try(tmp_path: Path) -> None:
     given = tmp_path / "given"
     write_handout(find_exercise("cheapest-commit").folder, given)
     assert sorted(path.name for path in given.glob("*.py")) == ["atomicity.py", "my_commit.py"]
-    exercise = with_runs(read_exercise(given), {}, 8)
+    exercise = with_runs(read_exercise(given), {}, amount(quick=1, soak=8))
     assert [task.explanation for task in exercise.tasks] == [""] * 3
     (first, *_) = tried(exercise, given / "my_commit.py", tmp_path)
     assert not first.is_passed
