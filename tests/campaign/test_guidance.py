@@ -80,7 +80,7 @@ def test_moments_that_are_short_are_struck() -> None:
     """A mutant that errs in a reaction that lasts for milliseconds: most of its failures are in struck runs."""
     protocol = mutants.AlwaysNormal
     wanted, base = plan(protocol), base_of(protocol)
-    guide, found, runs = Guide(wanted, 1, amount(quick=100, soak=200), Corpus()), Counter[bool](), Counter[bool]()
+    guide, found, runs = Guide(wanted, 1, amount(quick=72, soak=200), Corpus()), Counter[bool](), Counter[bool]()
     for chunk in guide.chunks():
         for each in chunk:
             strikes = None if each.struck is None else (wanted, each.struck)

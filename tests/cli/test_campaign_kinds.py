@@ -9,14 +9,14 @@ import pytest
 
 from tests.cli.invocation import Lab
 from tests.documents import fitting
-from tests.profile import sampled
+from tests.profile import amount, sampled
 from tests.waiting import wait_for
 
 ONE_WORKER = ("--workers", "1")
 COMPARE = ("compare", "bully", "ring", "--runs", "6", "--nodes", "3", "--task", "none", *ONE_WORKER)
 BANK = ("compare", "2pc", "3pc", "--faults", "kill", "--runs", "3", "--nodes", "3", *ONE_WORKER)
 FIELD = ("compare", "bully", "invitation", "--runs", "3", "--nodes", "3", *ONE_WORKER)
-SCALE = ("scale", "bully", "ring", "--nodes", "2,3,5,8,40")
+SCALE = ("scale", "bully", "ring", "--nodes", f"2,3,5,8,{amount(quick=20, soak=40)}")
 EXPLORE = ("explore", "bully", "--nodes", "2-3", "--kills", "0-1", "--timeouts", "prompt,any", "--states", "4000")
 KINDS = {"compare": COMPARE, "bank": BANK, "field": FIELD, "scale": SCALE, "explore": EXPLORE}
 RUNS = {"compare": 6, "bank": 3, "field": 3, "scale": 10, "explore": 8}

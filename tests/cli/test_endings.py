@@ -115,7 +115,7 @@ def test_lab_itself_is_killed(lab: Lab) -> None:
 @pytest.mark.live
 def test_the_run_ends_at_its_time(lab: Lab) -> None:
     """The usual end; a paused node does not delay it."""
-    with lab.start("--for", "5s", "--do", "at 500ms pause all") as run:
+    with lab.start("--for", "3s", "--do", "at 500ms pause all") as run:
         path = Path(run.info.recording)
         wait_for(lambda: not lab.left(), "the host has cleaned up")
         assert run.ended().status == 0

@@ -10,7 +10,7 @@ from lab.kernel import CommandInput, Step
 from lab.recording.reader import open_recording
 from lab.recording.records import Header, Record
 from tests.cli.invocation import Lab
-from tests.profile import SOAK
+from tests.profile import SOAK, sampled
 
 MINE = '''"""Bully, by another name."""
 
@@ -53,7 +53,7 @@ def test_on_each_election_in_simulation(lab: Lab, election: str) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("election", ["bully", "invitation"])
+@pytest.mark.parametrize("election", sampled(["bully", "invitation"], 2))
 def test_live_on_real_processes(lab: Lab, election: str) -> None:
     """Every node surveys, the coordinator publishes and is killed, and the recording verifies."""
     done = lab(

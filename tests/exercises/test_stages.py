@@ -227,7 +227,7 @@ def test_students_get_no_solution_and_can_try(tmp_path: Path) -> None:
     given = tmp_path / "given"
     write_handout(find_exercise("cheapest-commit").folder, given)
     assert sorted(path.name for path in given.glob("*.py")) == ["atomicity.py", "my_commit.py"]
-    exercise = with_runs(read_exercise(given), {}, amount(quick=1, soak=8))
+    exercise = with_runs(read_exercise(given), {}, amount(quick=4, soak=8))
     assert [task.explanation for task in exercise.tasks] == [""] * 3
     (first, *_) = tried(exercise, given / "my_commit.py", tmp_path)
     assert not first.is_passed

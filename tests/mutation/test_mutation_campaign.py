@@ -189,7 +189,7 @@ def test_the_outcomes_do_not_depend_on_the_number_of_workers(tested: dict[str, M
 def test_runs_that_are_left_out_would_find_nothing(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor would those that have not executed the changed line fail first."""
     campaign = _campaign(target, runs=3)
-    campaign.mutants = campaign.mutants[:: 1 if target == BEACON else 5 * STRIDE]
+    campaign.mutants = campaign.mutants[:: STRIDE if target == BEACON else 5 * STRIDE]
     planned = _tested(campaign, explores=False)
     task_of = mutation_campaign._task_of
     monkeypatch.setattr(mutation_campaign, "_task_of", lambda *each: replace(task_of(*each), runs=0b111))
@@ -230,7 +230,7 @@ def test_errors_runaways_and_invalid_mutants() -> None:
 
 def test_the_original_must_not_fail() -> None:
     target = f"{FILE.parents[2]}/lab/guide/build/raft.py:ForgetfulRaft"
-    campaign = _campaign(target, runs=100, seed=55)  # the failure is at seed 63
+    campaign = _campaign(target, runs=100, seed=63)
     with pytest.raises(OriginalFailsError, match=r"^seed \d+: one_leader_per_term fails with all assumptions"):
         list(campaign.run_original(1))
 
@@ -238,6 +238,7 @@ def test_the_original_must_not_fail() -> None:
 def test_the_original_is_loaded_again_at_the_end() -> None:
     """A mutant registers the properties of its own file under the same name."""
     campaign = _campaign(runs=1)
+    campaign.mutants = campaign.mutants[:2]
     before = declared_for(campaign.campaign.base.protocol)
     _tested(campaign, explores=False)
     assert declared_for(campaign.campaign.base.protocol) == before

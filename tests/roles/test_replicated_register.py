@@ -59,7 +59,7 @@ def test_copies_are_served_once(tmp_path: Path) -> None:
     served_again = _variant(tmp_path, "if self.handled <= newest.get(sender, -1):", "if False:")
     for target, word in ((f"{REPLICATED}:Replicated", "holds"), (served_again, "fails")):
         words = set()
-        for seed in range(1, 6):
+        for seed in range(1, 1 + amount(quick=2, soak=5)):
             run = lab.simulate(
                 *(target, 3),
                 script="at 1s duplicate all 100% 440ms\nat 7s heal",

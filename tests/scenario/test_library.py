@@ -14,7 +14,7 @@ from lab.scenario.run_scenario import jobs_of, run_all, run_simulated
 from tests.profile import amount
 
 FILES = shipped()
-ALWAYS_LIVE = ("coordinator-dies", "pause-makes-two-coordinators", "figure-10-9")
+ALWAYS_LIVE = ("coordinator-dies", "pause-makes-two-coordinators")
 MANY = amount(quick=0, soak=100)
 
 
