@@ -11,7 +11,7 @@ import pytest
 from lab.guide.contents import find_page
 from lab.worlds.mutation.mutation_rules import RULES
 from tests.cli.invocation import ROOT, Lab
-from tests.profile import amount
+from tests.profile import SOAK, amount
 from tests.worlds.live import is_gone
 
 BEACON = f"{ROOT / 'tests' / 'mutation' / 'beacon.py'}:Beacon"
@@ -128,7 +128,7 @@ def test_systematic_crashes(lab: Lab) -> None:
     """The runs are those of ``lab check --systematic``, as many as there are; with no seed to speak of."""
     words = ("--systematic", "1", "--faults", "kill", "--nodes", "2", "--workers", "1")
     checked = json.loads(lab("check", "2pc", *words, "--json").out)
-    chosen = ("--files", "two_phase.py", "--only", "comparison", "--no-explore")
+    chosen = ("--files", "two_phase.py", "--only", "comparison" if SOAK else "guard,reset", "--no-explore")
     done = lab("mutate", "2pc", *words, *chosen, "--json")
     mutated = json.loads(done.out)
     assert (mutated["systematic"], mutated["runs"]) == (1, checked["runs"])
@@ -165,12 +165,12 @@ def test_ctrl_c_reports_what_was_tested(lab: Lab) -> None:
     """All processes end, and nothing is left in the temporary folder."""
     folder = lab.folder / "tmp"
     folder.mkdir()
-    words = ("mutate", "bully", "--runs", "5", "--faults", "kill", "--no-explore", "--workers", "2")
+    words = ("mutate", "bully", "--runs", "2", "--nodes", "3", "--faults", "kill", "--no-explore")
     called, process = lab.interrupted(
-        *words, when=rb" [1-9]\d* of \d+ mutants in ", environment={"TMPDIR": str(folder)}
+        *words, "--workers", "2", when=rb" [1-9]\d* of \d+ mutants in ", environment={"TMPDIR": str(folder)}
     )
     assert called.status == 130, called
-    assert " of 10 runs" in called.err
+    assert " of 4 runs" in called.err
     assert re.match(r"bully: \d+ mutants of bully.py \(\d+\), .*; stopped after \d+ of them\n", called.out)
     assert re.search(r"^score: \d+ % \(\d+ killed of \d+ made\)$", called.out, re.MULTILINE)
     assert is_gone(process, 5) == []

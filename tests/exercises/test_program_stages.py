@@ -175,7 +175,8 @@ def test_what_breaks_a_stage_is_recorded(tmp_path: Path) -> None:
     assert isinstance(first.evidence, LiveEvidence)
     assert first.evidence.recording == tmp_path / "broadcast-in-any-language-1-broadcast.jsonl"
     assert open_recording(first.evidence.recording).header.protocol.name == "program"
-    assert f"{file}' --workload broadcast" in first.evidence.rerun
+    assert f"{file}' " in first.evidence.rerun
+    assert " --workload broadcast " in first.evidence.rerun
     assert first.evidence.rerun in first.evidence.script.read_text()
     assert [stage.result for stage in others] == [None]
     assert lines[-1] == "1 of 1 run for task 1"
