@@ -556,17 +556,22 @@ def _mistake_in(klass: type[Protocol]) -> tuple[str, str] | None:
     """Return (text, place) of the first mistake in this class alone; None if there is none, or no source."""
     try:
         path = Path(inspect.getfile(klass))
-        tree = ast.parse(read_foreign(path, LARGEST_TEXT))
+        methods = _methods(read_foreign(path, LARGEST_TEXT)).get(klass.__name__, [])
     except (OSError, TypeError):
         return None
-    found = (mistake for method in _methods(tree, klass) for mistake in _mistakes(method, klass, path.name))
+    found = (mistake for method in methods for mistake in _mistakes(method, klass, path.name))
     return next(found, None)
 
 
-def _methods(tree: ast.AST, klass: type) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and node.name == klass.__name__:
-            yield from (each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+@functools.lru_cache(maxsize=16)  # most files have several classes
+def _methods(source: bytes) -> dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Return the methods of all classes in this source by the name of the class."""
+    found: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef):
+            methods = (each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+            found.setdefault(node.name, []).extend(methods)
+    return found
 
 
 def _mistakes(
