@@ -9,7 +9,7 @@ from lab.protocols import Algorithm, Bully, InvitationElection, Ring
 from lab.scenario.file import read_scenario
 from lab.scenario.from_recording import ScenarioSource, make_scenario
 from lab.scenario.run_scenario import run_simulated
-from tests.profile import amount
+from tests.profile import amount, sampled
 from tests.scenario.recorded_runs import run_live
 from tests.waiting import WAIT_S
 from tests.worlds.conftest import runs  # noqa: F401 - a folder of their own for what runs
@@ -42,7 +42,9 @@ def test_a_session_on_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("protocol", [Bully, Ring, InvitationElection], ids=lambda protocol: protocol.name)
+@pytest.mark.parametrize(
+    "protocol", sampled([Bully, Ring, InvitationElection], 2), ids=lambda protocol: protocol.name
+)
 def test_random_live_runs(tmp_path: Path, protocol: type[Algorithm], seed: int) -> None:
     """The outcome is the same, or it is said that it is not; the file is valid in any case."""
     commands = random_commands(Random(f"recorded/{protocol.name}/{seed}"), protocol, 4, 2_000)
