@@ -90,6 +90,18 @@ def test_it_runs_on_real_processes(lab: Lab, recorded: Path) -> None:
 
 
 @pytest.mark.live
+@pytest.mark.parametrize(
+    "words", [("run", *RUN[1:], "--sim"), ("check", RUN[1], "--nodes", "3", "--runs", "2", "--workers", "1")]
+)
+def test_what_it_prints_is_in_no_document(lab: Lab, mine: Path, words: tuple[str, ...]) -> None:
+    """It goes to standard error, as from live nodes; so does what the files beside it print."""
+    (mine.parent / "beside_mine.py").write_text("def NAME_OF():\n    print('beside')\n    return 'mine'\n")
+    mine.write_text(MINE.replace("import NAME", "import NAME_OF").replace("{NAME}", "{NAME_OF()}"))
+    done = lab(*words, "--json")
+    assert json.loads(done.out)["protocol"] == "my-election"
+    assert {"hello", "beside"} <= {*done.err.splitlines()}
+
+
 def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path, recorded: Path) -> None:
     """It holds; without the file the error says what to add; a change of the file is reported."""
     recording = str(recorded)

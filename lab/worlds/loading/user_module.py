@@ -10,6 +10,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import Any, TextIO
 
 from lab.foreign_file import LARGEST_TEXT, read_foreign
 from lab.kernel import ProtocolError
@@ -80,6 +81,7 @@ def load_module(named: Path) -> ModuleType:
         raise TargetError(f"{named}: {error.strerror}") from None
     module = sys.modules[name] = ModuleType(name)
     module.__file__ = str(path)
+    vars(module)["print"] = _print
     folder = str(path.parent)
     forgotten = _forget_namesakes(path.parent)
     sys.path.insert(0, folder)
@@ -93,6 +95,9 @@ def load_module(named: Path) -> ModuleType:
         del sys.modules[name]
         raise TargetError(_describe_error(error, named, path.parent)) from None
     finally:
+        for other in list(sys.modules.values()):
+            if os.path.dirname(getattr(other, "__file__", "") or "") == folder:
+                vars(other).setdefault("print", _print)
         # keep it for imports inside functions; last, so that a user's file cannot shadow one of the program's
         sys.path.remove(folder)
         sys.modules.update({name: other for name, other in forgotten.items() if name not in sys.modules})
@@ -100,6 +105,11 @@ def load_module(named: Path) -> ModuleType:
             sys.path.append(folder)
     watch_steps()  # and its properties, which any process may evaluate
     return module
+
+
+def _print(*values: object, file: TextIO | None = None, **options: Any) -> None:
+    """Print, by default on standard error, as while a file is loaded and as live nodes do."""
+    print(*values, file=sys.stderr if file is None else file, **options)
 
 
 def _forget_namesakes(folder: Path) -> dict[str, ModuleType]:
