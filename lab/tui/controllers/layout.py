@@ -219,7 +219,6 @@ class LayoutController:
         screen = self._context.screen
         width, height = screen.size
         tiny = self.is_tiny = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
-        screen.set_class(tiny, "tiny")
         least = f"{width}×{height} is too small; lab needs {_LEAST_WIDTH}×{_LEAST_HEIGHT} at least"
         self.too_small.update(least if tiny else "")
         missing = describe_missing(width, height)
@@ -231,15 +230,19 @@ class LayoutController:
         header = self._context.source.store.header
         allotted = allot(rows, len(header.nodes), self._caption_rows, bool(header.names))
         is_full = self._is_full
-        screen.set_class(is_full, "full")
-        screen.set_class(is_full or not allotted.tabs, "no-tabs")
-        screen.set_class(not is_full and not allotted.message, "no-message")
-        screen.set_class(not is_full and not allotted.title, "no-title")
-        screen.set_class(is_full or not allotted.faults, "no-faults")
-        screen.set_class(is_full or not allotted.outside, "no-outside")
-        screen.set_class(is_full or not allotted.verdicts, "no-verdicts")
-        screen.set_class(is_full or height < _LOW, "no-watches")
-        screen.set_class(height < _LOWER, "lower")
+        classes = {
+            "tiny": tiny,
+            "full": is_full,
+            "no-tabs": is_full or not allotted.tabs,
+            "no-message": not is_full and not allotted.message,
+            "no-title": not is_full and not allotted.title,
+            "no-faults": is_full or not allotted.faults,
+            "no-outside": is_full or not allotted.outside,
+            "no-verdicts": is_full or not allotted.verdicts,
+            "no-watches": is_full or height < _LOW,
+            "lower": height < _LOWER,
+        }
+        screen.update_classes(classes)  # all at once: each update styles every widget again
         self._headline.tall = height >= _ROOM_FOR_TALL_HEADLINE
         self._panes.density = self.layout.density
         self._panes.room_for_cards = height >= _ROOM_FOR_CARDS
