@@ -16,6 +16,7 @@ from lab.worlds.campaign.exploration import SetUp, SetUpOutcome, outcome_of
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.loading.targets import load_protocol
 from tests.explored.performed import assert_it_re_executes
+from tests.profile import SOAK
 
 GUIDE = Path(lab.__file__).with_name("guide") / "build"
 REGISTER, REPLICATED = (str(GUIDE / name) for name in ("register.py", "replicated.py"))
@@ -134,7 +135,7 @@ def test_a_lost_write_is_found_in_the_shortest_way() -> None:
 
 def test_the_recording_shows_the_same(tmp_path: Path) -> None:
     """Real nodes do what was found: its history is wrong, and all its steps follow when executed again."""
-    found = explored(REGISTER, ["write 0 1", "read 0"], 2, pauses=1)
+    found = explored(REGISTER, ["write 0 1", "read 0"], 2, pauses=1, states=1_000_000 if SOAK else 70_000)
     assert "lin-kv" in found.failures
     run = found.run
     assert run is not None
@@ -227,8 +228,9 @@ def test_what_a_mix_violates_is_excused(tmp_path: Path) -> None:
     assert_it_re_executes(list(found.run.records), Bully, tmp_path / "run.jsonl")
 
 
-def test_a_mix_that_never_agrees_is_refused() -> None:
+def test_a_mix_that_never_agrees_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is noticed, however long its nodes go on electing."""
+    monkeypatch.setattr("lab.worlds.explored.explorer._SETTLES_WITHIN_T", 200 if SOAK else 40)
     with pytest.raises(UserError, match="does not become Normal under one coordinator"):
         lab.explore("bully", 2, timeouts="prompt", role={"2": "ring"})
 
