@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -190,9 +191,13 @@ OWN_FILES = {
 """The modules that open files without the gate, and which files."""
 
 
+_MAY_OPEN = re.compile(r"\b(open|read_text|read_bytes|copyfile)\s*\(")
+
+
 def openings(path: Path) -> Iterator[int]:
     """Yield the lines on which the module opens a file that it may read."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    text = path.read_text("utf-8")
+    for node in ast.walk(ast.parse(text if _MAY_OPEN.search(text) else "")):  # parsing takes much longer
         if isinstance(node, ast.Call):
             method = getattr(node.func, "attr", getattr(node.func, "id", ""))
             name = ast.unparse(node.func) if method == "open" else method

@@ -1,6 +1,7 @@
 """The project as a whole: what the rooms may bring along. Style, types and layers: ``.ci/lint``."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,4 +30,6 @@ def test_the_rooms_bring_nothing_along(rooms: str, strangers: str) -> None:
 
 def test_every_file_has_a_docstring() -> None:
     assert len(FILES) > 40
-    assert not [str(path) for path in FILES if not ast.get_docstring(ast.parse(path.read_text("utf-8")))]
+    texts = {path: path.read_text("utf-8") for path in FILES}
+    others = [path for path, text in texts.items() if not re.match(r'"""\w', text)]
+    assert not [str(path) for path in others if not ast.get_docstring(ast.parse(texts[path]))]

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -105,11 +106,14 @@ def test_there_is_no_other_way_out() -> None:
 
 
 def _called_or_inherited() -> dict[str, set[str]]:
-    """Return, by module, the names that it calls, and that its classes inherit from."""
+    """Return, by module with one of the three, the names that it calls, and that its classes inherit from."""
     found = dict[str, set[str]]()
     for path in (ROOT / "lab").rglob("*.py"):
+        text = path.read_text("utf-8")
+        if not re.search(r"\b(print|Console|Sanitized)\b", text):  # parsing takes much longer
+            continue
         names = found[str(path.relative_to(ROOT))] = set()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(ast.parse(text)):
             uses = [*node.bases] if isinstance(node, ast.ClassDef) else [getattr(node, "func", None)]
             names.update(each.id for each in uses if isinstance(each, ast.Name))
     return found

@@ -24,6 +24,7 @@ from lab.export.text_metrics import text_width
 from lab.recording.reader import FileRecords, open_recording
 from tests.export.test_printed import needs_cairo
 from tests.export.windows import RECORDINGS
+from tests.profile import SOAK
 
 pytestmark = needs_cairo
 needs_ffmpeg = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="no ffmpeg: apt-get install ffmpeg")
@@ -304,7 +305,7 @@ def test_without_pillow_the_error_has_the_next_step(store: FileRecords, monkeypa
 
 def test_forty_nodes_fit_the_screen() -> None:
     """Each has its lane and its row at the left, in letters that can be read."""
-    run = lab.simulate("bully", nodes=40, seed=1, script=("at 2s kill 40",), for_="6s")
+    run = lab.simulate("bully", nodes=40, seed=1, script=("at 1s kill 40",), for_="6s" if SOAK else "2s")
     excerpt = read_excerpt(run._store, ExportOptions(diagram_film=DiagramFilm(1280, 720)))
     film = FilmFrames(excerpt, 12)
     lanes = [*film.frame.layout.lanes.values()]

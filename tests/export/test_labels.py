@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from contextlib import closing
+from itertools import product
 from operator import itemgetter
 from pathlib import Path
 from xml.etree import ElementTree
@@ -87,8 +88,11 @@ def covered(excerpt: Excerpt) -> list[tuple[str, str]]:
     return [(one.words, other.words) for one, other in overlapping(texts_in(svg))]
 
 
-@pytest.mark.parametrize("time", ["down", "right"])
-@pytest.mark.parametrize("path", sampled(RECORDED, 6), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    ("path", "time"),
+    sampled([*product(RECORDED, ("down", "right"))], 13),
+    ids=lambda each: getattr(each, "stem", each),
+)
 def test_no_text_covers_another(path: Path, time: str) -> None:
     """In every recording of the program, on the screen and on paper."""
     for theme, labels, zoom in (("light", "full", "auto"), ("paper", "full", "page")):
@@ -98,7 +102,7 @@ def test_no_text_covers_another(path: Path, time: str) -> None:
             assert covered(excerpt) == []
 
 
-@settings(max_examples=amount(quick=15, soak=200), deadline=None)
+@settings(max_examples=amount(quick=8, soak=200), deadline=None)
 @given(run=runs(), window=windows(), figure=_figures, time=_times)
 def test_no_text_covers_another_in_random_runs(
     tmp_path_factory: pytest.TempPathFactory, run: Rig, window: ExportOptions, figure: FigureOptions, time: str

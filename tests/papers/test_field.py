@@ -8,6 +8,7 @@ from lab.protocols.survey import NOBODY, ReadingCount, join
 from lab.recording.records import Process, Record
 from tests.campaign.publishing import FAULTS, plain_trial
 from tests.harness import T_US, Rig, Solo
+from tests.profile import amount
 
 REGIONS = 64
 ELECTIONS = [each for each in PROTOCOLS.values() if issubclass(each, Election)]
@@ -252,8 +253,8 @@ def test_F3_at_a_merge_duplicates_are_counted_and_dropped_and_nothing_is_lost(el
 @above_each
 def test_M7_a_node_that_is_not_normal_surveys_nothing(election: type[Election]) -> None:
     """Under all faults: no region under survey, no reading finished, none reported."""
-    seen = 0
-    for seed in range(1, 9):
+    seen, seeds = 0, range(1, amount(quick=4, soak=9))
+    for seed in seeds:
         stopped: dict[int, int] = {}
         for step, state in states(plain_trial(election, seed, FAULTS).records):
             readings = _readings_of_this_life(step.node, state)
@@ -265,7 +266,7 @@ def test_M7_a_node_that_is_not_normal_surveys_nothing(election: type[Election]) 
                 stopped[step.node] = readings
                 assert state["surveying"] is None, f"seed {seed}: {step}"
                 assert not [message for message in step.sent if message.kind == "Reading"], f"seed {seed}: {step}"
-    assert seen > 100
+    assert seen > 12 * len(seeds)
 
 
 def _readings_of_this_life(node: int, state: dict[str, object]) -> int:

@@ -13,7 +13,7 @@ from tests.harness import T_US, Rig
 from tests.profile import amount
 
 END_US = 22 * T_US
-EVERY = amount(quick=2, soak=1)
+EVERY = amount(quick=4, soak=1)
 """A kill strikes at every so many steps."""
 
 

@@ -99,17 +99,21 @@ def _rig(field: type[Field], election: type[Election] = InvitationElection) -> R
     return rig.run(45_000_000)
 
 
+def _verdicts(records: Sequence[Record]) -> dict[str, Verdict]:
+    return {str(each.assertion): each for each in judged(list(records)).verdicts()}
+
+
 def _verdict(records: Sequence[Record], name: str) -> Verdict:
-    return next(each for each in judged(list(records)).verdicts() if each.assertion == name)
+    return _verdicts(records)[name]
 
 
 @pytest.mark.parametrize("election", [InvitationElection, Ring])
 def test_they_hold(election: type[Election]) -> None:
     """Over an election of groups and one of all, each judged by something."""
-    records = _rig(Field, election).records
+    verdicts = _verdicts(_rig(Field, election).records)
     nouns = {"surveys": "state", "shares": "state", "joins": "result", "counts": "reading", "editions": "edition"}
     for name, noun in nouns.items():
-        found = _verdict(records, name)
+        found = verdicts[name]
         assert (found.word, found.evidence.noun) == ("holds", noun)
         assert found.evidence.count > 3
 

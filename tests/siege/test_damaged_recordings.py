@@ -25,8 +25,8 @@ from tests.cli.invocation import Called, Lab
 from tests.harness import Rig
 from tests.profile import SOAK, amount
 
-FLIPS = amount(quick=16, soak=10_000)
-CUTS = amount(quick=8, soak=10**9)
+FLIPS = amount(quick=8, soak=10_000)
+CUTS = amount(quick=4, soak=10**9)
 BATCH = 500
 VERIFY = ("verify", "run.jsonl")
 READERS = (
@@ -111,7 +111,7 @@ def test_cut_at_every_byte(reader: Lab, part: int) -> None:
 def _few_cuts(data: bytes) -> set[int]:
     chance = Random("cuts")
     newlines = [place for place, byte in enumerate(data) if byte == ord("\n")]
-    near = {newline + shift for newline in chance.sample(newlines, 4) for shift in (0, 1, 2)}
+    near = {newline + shift for newline in chance.sample(newlines, 3) for shift in (0, 1, 2)}
     return near | {0, 1, len(data) - 1} | {chance.randrange(len(data)) for _ in range(CUTS)}
 
 

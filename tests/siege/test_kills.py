@@ -26,9 +26,9 @@ from tests.worlds.live import LiveRun, is_gone
 
 pytestmark = pytest.mark.live
 
-MOMENTS = amount(quick=3, soak=240)
+MOMENTS = amount(quick=2, soak=240)
 """For each victim."""
-KILLS_FOR_S = amount(quick=6, soak=600)
+KILLS_FOR_S = amount(quick=4, soak=600)
 NODES = (1, 2, 3)
 
 

@@ -47,7 +47,7 @@ from tests.recording.samples import eventful_lines
 from tests.siege.mutated_texts import mutate
 
 ROOT = Path(__file__).parents[2]
-DRAWS = amount(quick=30, soak=20_000)
+DRAWS = amount(quick=15, soak=20_000)
 BATCH = 1_000
 LIMIT_S = 5.0
 MEMORY = 4 << 30

@@ -1,6 +1,7 @@
 """The clock of the machine may jump: durations come from a monotonic one, dates are only shown or compared."""
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +15,7 @@ LAB = Path(__file__).parents[2] / "lab"
 _READINGS = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime", "ctime", "fromtimestamp"}
 _OWNERS = {"time", "datetime", "date"}
 _OF_FILES = {"st_mtime", "st_mtime_ns", "st_ctime", "st_ctime_ns", "getmtime", "getctime"}
+_MAY_READ = re.compile(rf"\b({'|'.join(_OWNERS)})\s*\.\s*({'|'.join(_READINGS)})\b|\b({'|'.join(_OF_FILES)})\b")
 
 USES = {
     "cli/home.py": (5, "the dates and ages of recordings and campaigns in a list, and their order"),
@@ -38,14 +40,16 @@ USES = {
 
 
 def _readings(path: Path) -> int:
-    tree = ast.parse(path.read_bytes())
+    text = path.read_text("utf-8")
+    if not _MAY_READ.search(text):  # parsing takes much longer
+        return 0
     return sum(
         isinstance(node, ast.Attribute)
         and (
             node.attr in _OF_FILES
             or (node.attr in _READINGS and isinstance(node.value, ast.Name) and node.value.id in _OWNERS)
         )
-        for node in ast.walk(tree)
+        for node in ast.walk(ast.parse(text))
     )
 
 

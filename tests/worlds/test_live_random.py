@@ -25,7 +25,7 @@ EVERY = [*PROTOCOLS.values(), find_protocol("field")]
 @pytest.mark.live
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("protocol", sampled(EVERY, 2), ids=lambda protocol: protocol.name)
+@pytest.mark.parametrize("protocol", sampled(EVERY, 4), ids=lambda protocol: protocol.name)
 def test_random_faults(tmp_path: Path, runs: Path, protocol: type[Algorithm], seed: int) -> None:
     """Issue 4: every recording passes ``lab verify``; no process, socket or folder is left."""
     commands = random_commands(Random(f"live/{protocol.name}/{seed}"), protocol, COMMANDS, FOR_MS)

@@ -17,7 +17,7 @@ from tests.worlds.random_faults import random_commands
 
 pytestmark = pytest.mark.live
 
-RUNS = amount(quick=6, soak=100)
+RUNS = amount(quick=3, soak=100)
 FOR_MS = 1_100
 
 

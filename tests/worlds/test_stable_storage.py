@@ -11,6 +11,7 @@ from lab.kernel import Started, Step
 from lab.kernel.storage import Write
 from lab.recording.records import Process
 from lab.worlds.live.stable_storage import StableStorage, truncate, wipe
+from tests.profile import amount
 from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun, Tail
 
@@ -28,9 +29,9 @@ def _write_for_ever(folder: Path, report: int) -> None:
 
 
 def test_M3_a_write_is_atomic_under_sigkill(tmp_path: Path) -> None:
-    """Sixty writers are killed at random moments: each time a whole value, never older than reported."""
+    """Many writers are killed at random moments: each time a whole value, never older than reported."""
     chance = random.Random("sixty kills")
-    for _ in range(60):
+    for _ in range(amount(quick=20, soak=60)):
         reading, writing = os.pipe()
         writer = os.fork()
         if writer == 0:
