@@ -66,7 +66,7 @@ async def _wait_until_idle(least_s: float = 0.0, most_s: float = 1.0) -> None:
     idle_turns = busy_turns = 0
     while idle_turns < _TURNS and time.monotonic() < ends_s and _is_on(app):
         screen: Any = app.screen
-        if not all(map(_is_waiting, (app, *screen.walk_children(with_self=True)))):
+        if not (_is_waiting(app) and _is_calm(screen)):
             idle_turns, busy_turns = 0, busy_turns + 1
         elif screen._update_timer._active.is_set():
             idle_turns = 0
@@ -99,6 +99,11 @@ def _is_waiting(pump: MessagePump) -> bool:
     """Return whether a widget has handled all its messages and waits for the next one."""
     queue: Any = pump._message_queue
     return bool(queue.ready_event._waiters) and queue.empty() and not pump._next_callbacks
+
+
+def _is_calm(widget: Any) -> bool:
+    """Return whether a widget and all that are in it wait."""
+    return _is_waiting(widget) and all(map(_is_calm, widget._nodes))
 
 
 _render_update = Compositor.render_update

@@ -116,7 +116,9 @@ class Seen:
         await self.pilot.pause()
 
     async def type(self, text: str) -> None:
-        await self.press(*map(_name, text))
+        """Press the keys of a text, and wait for the effect of all."""
+        await self.pilot.press(*map(_name, text))
+        await self.pilot.pause()
 
     async def until(self, condition: Callable[[], object], what: str, within_s: float = WAIT_S) -> None:
         """Wait until the condition is true, and the screen that has the focus is laid out."""
