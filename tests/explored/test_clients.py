@@ -114,7 +114,7 @@ def _outcomes(search: Explorer) -> set[str]:
 CLIENTS = ["write 0 1; read 0", "cas 0 1 2; read 0"]
 
 
-@pytest.mark.parametrize("timeouts", ["synchronous", "prompt", "ordered"])
+@pytest.mark.parametrize("timeouts", ["synchronous", "prompt", pytest.param("ordered", marks=pytest.mark.soak)])
 def test_a_right_register_is_right_in_all_executions(timeouts: str, searches: list[Explorer]) -> None:
     """However the operations overlap; and they do: a read returns what the other wrote, or the cas fails."""
     found = explored(Register, CLIENTS, timeouts=timeouts)

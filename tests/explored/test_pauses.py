@@ -57,7 +57,7 @@ def _in_flight(explorer: Explorer, state: State, count: int) -> Counter[tuple[in
 def test_real_nodes_reach_the_same_state(protocol: type[Election], settled: bool, timeouts: Timeouts) -> None:
     """Paused by commands: each node has that state, timer and process, the same messages have yet to arrive."""
     explorer = explorer_of(protocol, 2, timeouts, 1, 1, settled=settled, pauses=1)
-    explorer.run(amount(quick=4_000, soak=20_000))
+    explorer.run(amount(quick=1_500, soak=20_000))
     numbered = [number for number, state in enumerate(explorer.states) if not state[PAUSES]]
     states = explorer.states
     for number in numbered[:: max(1, len(numbered) // amount(quick=4, soak=400))]:

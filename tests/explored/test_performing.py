@@ -45,8 +45,8 @@ def follow(explorer: Explorer, number: int) -> State:
 def test_real_nodes_reach_the_same_state(protocol: type[Election], restarts: int, timeouts: Timeouts) -> None:
     """Whichever pasts were merged: every node has that state, and the same messages are in flight."""
     explorer = explorer_of(protocol, 2, timeouts, 1, restarts, suspicions=2)
-    tally = explorer.run(4_000)
-    for number in range(0, tally.states, max(1, tally.states // amount(quick=5, soak=150))):
+    tally = explorer.run(amount(quick=1_500, soak=4_000))
+    for number in range(0, tally.states, max(1, tally.states // amount(quick=4, soak=150))):
         state = follow(explorer, number)
         log = MemoryLog(header_of(protocol, 2))
         execution = PathExecution(protocol, log, timeouts, restarts)

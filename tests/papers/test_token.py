@@ -279,7 +279,7 @@ def _many(rig: Rig, chance: Random) -> int:
     return len(wanting)
 
 
-@pytest.mark.parametrize("nodes", [4, 16, 64, 256])
+@pytest.mark.parametrize("nodes", [4, 16, 64, pytest.param(256, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("who", [_alone, _many])
 def test_K2_messages_of_an_entry_are_logarithmic(nodes: int, who: object) -> None:
     """K2: m requests in a tree of n guesses take at most log2(n)·(1 + n/2m) messages each, and one for the token.

@@ -11,6 +11,7 @@ from lab.serve.admin_client import AdminConnection
 from lab.serve.data_folder import DataFolder
 from lab.serve.student_lists import InvitationError, Invitations
 from tests.cli.invocation import Lab
+from tests.profile import sampled
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
 from tests.serve.test_teacher_export import Class, school_class, solved
@@ -39,8 +40,7 @@ def test_a_file_in_place_of_a_folder_hides_no_other_student(tmp_path: Path, scho
 
 @pytest.mark.parametrize(
     ("since", "stuck_s"),
-    [("yesterday", None), ("2026-01-01T00:00:00", None), ("2999-01-01T00:00:00+00:00", 0.0)],
-    ids=["none", "of no zone", "to come"],
+    sampled([("yesterday", None), ("2026-01-01T00:00:00", None), ("2999-01-01T00:00:00+00:00", 0.0)], 2),
 )
 def test_an_impossible_time_breaks_no_report(
     server: Server, school: School, since: str, stuck_s: float | None

@@ -35,6 +35,7 @@ from lab.tui.source import FileSource, PrefixSource
 from lab.tui.widgets.dialogs import AnswerDialog
 from lab.worlds.watchdog import stop_watching
 from tests.lectures.lecture_files import make_lecture, write_lecture
+from tests.profile import sampled
 from tests.tui.classroom import QuietTeacher, student
 from tests.tui.seen import Seen
 from tests.tui.test_rehearsal import SECOND_RUN
@@ -264,7 +265,7 @@ def test_steps_are_turned_as_far_as_they_were_shown(tmp_path: Path, folder: Path
     attend(tmp_path, test)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=str)
+@pytest.mark.parametrize("size", sampled([(80, 24), (120, 40), (200, 60)], 2), ids=str)
 def test_the_result_stands_with_the_step(
     tmp_path: Path, folder: Path, shown: Presentation, size: tuple[int, int]
 ) -> None:

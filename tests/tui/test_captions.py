@@ -7,6 +7,7 @@ from rich.style import Style
 
 from lab.styles import DIM
 from lab.tui.widgets.status_lines import CaptionLine, Headline
+from tests.profile import sampled
 from tests.tui.scripted import scripted_file
 from tests.tui.seen import Seen, replay
 
@@ -90,7 +91,7 @@ def _caption_records(seen: Seen) -> list[int]:
     return [number for number, kind in zip(marks.records, marks.kinds, strict=True) if kind == "caption"]
 
 
-@pytest.mark.parametrize(("size", "most"), [((80, 24), 2), ((120, 40), 3), ((60, 16), 2)])
+@pytest.mark.parametrize(("size", "most"), sampled([((80, 24), 2), ((60, 16), 2), ((120, 40), 3)], 2))
 def test_the_widgets_below_do_not_move(recording: Path, size: tuple[int, int], most: int) -> None:
     """From the purpose of the run to the last caption, long or short."""
 

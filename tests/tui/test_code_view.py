@@ -18,6 +18,7 @@ from lab.styles import ThemeStyles
 from lab.tui.views.code_view import CodeView, colour_lines, wrap_lines
 from lab.worlds.loading.config import RunConfig
 from tests.harness import TIMING
+from tests.profile import sampled
 from tests.tui.hostile import hostile_recording
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, attached, replay, replay_in_sizes, served
@@ -362,7 +363,8 @@ def test_a_recording_without_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["token-lost-on-its-way", "same-blocking-crash-2pc", "figure-10-9", "ring-the-starter-dies"]
+    "name",
+    sampled(["token-lost-on-its-way", "same-blocking-crash-2pc", "figure-10-9", "ring-the-starter-dies"], 2),
 )
 def test_other_protocols(name: str) -> None:
     """The token, two-phase commit, the invitation and the ring, at any record."""

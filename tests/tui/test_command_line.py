@@ -17,6 +17,7 @@ from lab.tui.views.views import Views
 from lab.tui.widgets.help import HelpDialog
 from lab.tui.widgets.key_lines import KeyLine
 from lab.tui.widgets.prompts import CommandLine, RunWords, complete
+from tests.profile import sampled
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay, replay_in_sizes
 
@@ -199,13 +200,16 @@ def test_a_replay_refuses_commands() -> None:
 
 @pytest.mark.parametrize(
     ("line", "near"),
-    [
-        ("quti", "quit (q)"),
-        ("exprt", "export"),
-        ("untill 4 leads", "until (u)"),
-        ("kil 5", "kill"),
-        ("KILL 5", "kill"),
-    ],
+    sampled(
+        [
+            ("quti", "quit (q)"),
+            ("exprt", "export"),
+            ("untill 4 leads", "until (u)"),
+            ("kil 5", "kill"),
+            ("KILL 5", "kill"),
+        ],
+        2,
+    ),
 )
 def test_an_unknown_word_gets_the_nearest_word(line: str, near: str) -> None:
     """Among those of the actions too; it does not sound as if it were forbidden."""
@@ -375,12 +379,15 @@ def test_a_filter_of_the_help_without_a_match() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "text"),
-    [
-        ("group", "the nodes that work together under one coordinator"),
-        ("status", "Normal: the node works"),
-        ("coordinator", "the node that leads the nodes of its group"),
-        ("order", "in the order in which the host received them"),
-    ],
+    sampled(
+        [
+            ("group", "the nodes that work together under one coordinator"),
+            ("status", "Normal: the node works"),
+            ("coordinator", "the node that leads the nodes of its group"),
+            ("order", "in the order in which the host received them"),
+        ],
+        3,
+    ),
 )
 def test_the_help_explains_the_words_of_the_screen(typed: str, text: str) -> None:
     async def test(seen: Seen) -> None:

@@ -19,6 +19,7 @@ from lab.recording.timeline import Timeline
 from lab.tui.player import Cursor
 from lab.tui.views.diagram_window import CausalCone, Focus, PickedKey, Selection, Window
 from tests.harness import Rig
+from tests.profile import sampled
 from tests.tui.recorded import written
 
 
@@ -118,7 +119,7 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return rig.write(tmp_path_factory.mktemp("quiet") / "quiet.jsonl", end=False)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize("share", sampled([0.05, 0.3, 0.6, 1.0], 3))
 def test_among_heartbeats_it_stops_reading(quiet: Path, share: float) -> None:
     """It finds few rows however far back it reads, and knows the cursor's record."""
     with closing(open_recording(quiet)) as lines:

@@ -95,7 +95,7 @@ class _SlowClusters(LocalClusters):
 
 @pytest.mark.parametrize(
     ("leaves", "key"),
-    sampled([*product((("q", "enter"), (":again", "enter")), ("question_mark", ":export", ":next-message"))], 2),
+    sampled([*product((("q", "enter"), (":again", "enter")), ("question_mark", ":export", ":next-message"))], 4),
 )
 def test_keys_while_an_exercise_closes(tmp_path: Path, leaves: tuple[str, str], key: str) -> None:
     """A dialog may be over the run by the time it closes: it closes too, and nothing reads the run after that."""

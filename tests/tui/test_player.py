@@ -9,6 +9,7 @@ from lab.analysis.marks import Marks
 from lab.recording.reader import FeedRecords, FileRecords, open_recording
 from lab.recording.records import encode
 from lab.tui.player import SPEEDS, Player
+from tests.profile import amount
 from tests.tui.recorded import SHIPPED, written
 
 
@@ -34,7 +35,7 @@ def _state(player: Player) -> bytes:
 def test_back_and_forward_again_is_the_same_state(store: FileRecords) -> None:
     player = _player(store)
     states = []
-    for _ in range(300):
+    for _ in range(amount(quick=100, soak=300)):
         states.append(_state(player))
         player.step(1)
     for state in reversed(states):

@@ -169,7 +169,7 @@ def test_notes_are_shown_on_demand(recorded: RecordedLecture) -> None:
     rehearse(recorded, test)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=str)
+@pytest.mark.parametrize("size", sampled([(80, 24), (120, 40), (200, 60)], 2), ids=str)
 def test_text_and_run_share_the_screen(recorded: RecordedLecture, size: tuple[int, int]) -> None:
     """The text is above the run on a narrow terminal, else beside it; a text alone has the whole screen."""
 

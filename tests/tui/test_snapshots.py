@@ -18,11 +18,12 @@ from lab.tui.apps.home_items import HomeItem, RecordingFile, Variant
 from lab.tui.apps.runs_app import LabApp
 from lab.tui.source import FileSource, Source
 from lab.tui.views.code_view import CodeView
+from tests.profile import sampled
 from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run
 from tests.tui.seen import Seen
 from tests.waiting import WAIT_S
 
-SIZES = [(80, 24), (120, 40), (200, 60)]
+SIZES = sampled([(80, 24), (120, 40), (200, 60)], 2)
 Snap = Callable[..., bool]
 
 

@@ -88,7 +88,10 @@ def test_a_run_ends(end: Callable[[Terminal], None], status: int, tmp_path: Path
         wait_for(lambda: "replay:   lab replay" in without_codes(terminal.output), "what to do next")
 
 
-@pytest.mark.parametrize(("number", "status"), [(None, 0), (signal.SIGTERM, 143), (signal.SIGKILL, 137)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(None, 0), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.soak), (signal.SIGKILL, 137)],
+)
 def test_a_replay_ends(number: int | None, status: int) -> None:
     with Terminal("-m", "lab", "replay", str(SHIPPED)) as terminal:
         terminal.shows("leads")

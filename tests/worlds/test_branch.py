@@ -16,11 +16,11 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Expected, Fault, Parent, Process, Record, Routed, decode
 from lab.worlds.simulated.branch import NotBranchableError, reexecute_to
 from tests.harness import T_US, Rig
-from tests.profile import SOAK, amount
+from tests.profile import SOAK, amount, sampled
 from tests.recording.samples import eventful_lines, write_lines
 from tests.worlds.branches import Grown, grow
 
-STEP = amount(quick=13, soak=4)
+STEP = amount(quick=26, soak=4)
 """From how many records one is branched."""
 LIVE = Path(__file__).parents[2] / "recordings" / "two-coordinators.jsonl"
 
@@ -112,7 +112,8 @@ _WITH_CAPTIONS = (
 
 
 @pytest.mark.parametrize(
-    "fault", ["lose 3->2 100%", "delay all 30ms", "cut 3->2", "duplicate 3->2 100%", "duplicate 3->2 100% 1us"]
+    "fault",
+    sampled(["lose 3->2 100%", "delay all 30ms", "cut 3->2", "duplicate 3->2 100%", "duplicate 3->2 100% 1us"], 2),
 )
 def test_at_a_caption_a_branch_continues_as_its_parent_did(tmp_path: Path, fault: str) -> None:
     """Unsent messages of a step meet the faults in force; sent messages do not leave again."""
