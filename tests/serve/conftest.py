@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from lab.exercises.exercise_reader import find_exercise
+from tests.exercises.attempts import run_attempt, solution_of
 from tests.serve.forked_servers import fork_shell
 from tests.serve.lab_server import Client, Server, new_key
 from tests.tui.terminal import Terminal
@@ -30,6 +32,13 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> School:
     class_file.write_text("# the class\n\n" + "".join(lines))
     anna, ben, stranger = keys
     return School(anna, ben, stranger, class_file)
+
+
+@pytest.fixture(scope="package")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Anna's first attempt at two-coordinators, on processes, solved."""
+    exercise = find_exercise("two-coordinators")
+    return run_attempt(exercise, solution_of(exercise), tmp_path_factory.mktemp("solved") / "run.jsonl")
 
 
 @pytest.fixture(scope="module")

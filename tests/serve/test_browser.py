@@ -91,6 +91,7 @@ def test_an_exercise_is_solved_in_a_browser(server: Server, browser: Browser) ->
     assert browser.complaints == ["Failed to load resource: the server responded with a status of 403 (Forbidden)"]
 
 
+@pytest.mark.soak
 def test_a_lecture_is_followed_in_a_browser(
     server: Server, browser: Browser, teacher: Teacher, tmp_path: Path
 ) -> None:

@@ -118,6 +118,7 @@ def test_the_class_votes_and_sees_the_answer(server: Server, school: School, tea
     assert server.logged("tally")["text"] == "Who leads now?: only 5 1, 4 and 5 1"
 
 
+@pytest.mark.soak
 def test_a_student_looks_around_and_follows_again(
     server: Server, school: School, teacher: Teacher, file: str
 ) -> None:
@@ -197,6 +198,7 @@ def test_an_interrupted_lecture_goes_on_at_its_step(
         assert len(list((own_server.data / "lectures").iterdir())) == 3
 
 
+@pytest.mark.soak
 def test_a_vote_outlives_the_teachers_terminal(
     own_server: Server, school: School, tmp_path: Path, file: str
 ) -> None:
@@ -264,6 +266,7 @@ def test_a_lecture_outlives_the_server(school: School, tmp_path: Path, file: str
                 _end(lecture, "2")
 
 
+@pytest.mark.soak
 def test_a_lecture_is_read_afterwards(own_server: Server, school: School, tmp_path: Path, file: str) -> None:
     """As far as it was shown, with the answers."""
     with tempfile.TemporaryDirectory(prefix="lab-") as sockets:

@@ -14,9 +14,9 @@ from tests.cli.invocation import Lab
 from tests.profile import sampled
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
-from tests.serve.test_teacher_export import Class, school_class, solved
+from tests.serve.test_teacher_export import Class, school_class
 
-__all__ = ["school_class", "solved"]
+__all__ = ["school_class"]
 
 _EXERCISE = "two-coordinators"
 

@@ -6,8 +6,6 @@ import signal
 from pathlib import Path
 
 from lab.exercises.attempts import StudentFolder, recording_of
-from lab.exercises.exercise_reader import find_exercise
-from tests.exercises.attempts import run_attempt, solution_of
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
 from tests.tui.terminal_screen import TerminalScreen
@@ -39,13 +37,15 @@ def test_results_after_a_dropped_connection_are_stored(tmp_path: Path, school: S
         assert _has_points(anna, 4)
 
 
-def test_results_left_by_a_killed_server_are_stored_at_the_next_start(tmp_path: Path, school: School) -> None:
+def test_results_left_by_a_killed_server_are_stored_at_the_next_start(
+    tmp_path: Path, school: School, solved: Path
+) -> None:
     """Before the student's session shows anything; unreadable recordings are logged."""
-    data, exercise = tmp_path / "data", find_exercise(_NAME)
+    data = tmp_path / "data"
     home = data / "students" / "anna"
     recording = recording_of(home, _NAME, 1)
     recording.parent.mkdir(parents=True)
-    shutil.copyfile(run_attempt(exercise, solution_of(exercise), tmp_path / "run.jsonl"), recording)
+    shutil.copyfile(solved, recording)
     recording_of(home, _NAME, 2).touch()
     with Server(data, class_file=school.class_file) as server:
         anna = Client(server, school.anna)

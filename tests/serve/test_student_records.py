@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import shutil
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -155,20 +156,31 @@ def test_an_open_connection_admits_no_removed_student(lone: Server, school: Scho
         master.communicate()
 
 
+@pytest.fixture(scope="module")
+def worked_data(school: School, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of a server on which anna and ben have each made an attempt, and anna has a code and a browser."""
+    data = tmp_path_factory.mktemp("worked") / "data"
+    with Server(data, "--web", "0", class_file=school.class_file) as server:
+        for name, key in (("anna", school.anna), ("ben", school.ben)):
+            with Client(server, key).terminal("start", _EXERCISE) as terminal:
+                screen = TerminalScreen(terminal)
+                screen.sees("5 leads")
+                _leave(screen)
+                server.logged("sealed", student=name)
+                terminal.type("q")
+                assert terminal.status() == 0
+        WebClient(server).log_in(server.invite("anna"))
+        server.invite("anna")
+        assert server.end() == 0
+    return data
+
+
 @pytest.fixture
-def worked(lone: Server, school: School) -> Server:
-    """A server on which anna and ben have each made an attempt, and anna has a code and a browser."""
-    for name, key in (("anna", school.anna), ("ben", school.ben)):
-        with Client(lone, key).terminal("start", _EXERCISE) as terminal:
-            screen = TerminalScreen(terminal)
-            screen.sees("5 leads")
-            _leave(screen)
-            lone.logged("sealed", student=name)
-            terminal.type("q")
-            assert terminal.status() == 0
-    WebClient(lone).log_in(lone.invite("anna"))
-    lone.invite("anna")
-    return lone
+def worked(worked_data: Path, school: School, tmp_path: Path) -> Iterator[Server]:
+    """A server that goes on with a copy of these data."""
+    data = shutil.copytree(worked_data, tmp_path / "data")
+    with Server(data, "--web", "0", class_file=school.class_file) as server:
+        yield server
 
 
 def test_an_archive_has_all_that_is_stored_about_a_student(worked: Server, tmp_path: Path) -> None:

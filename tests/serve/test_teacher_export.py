@@ -25,13 +25,6 @@ pytestmark = pytest.mark.live  # anna's attempt is one on processes
 _EXERCISE = "two-coordinators"
 
 
-@pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Anna's first attempt, solved; run once."""
-    exercise = find_exercise(_EXERCISE)
-    return run_attempt(exercise, solution_of(exercise), tmp_path_factory.mktemp("solved") / "run.jsonl")
-
-
 class Class:
     """A data folder as a server leaves it, with ``lab serve export``."""
 

@@ -1,8 +1,8 @@
 """Every key in every view: whatever it does, the interface goes on.
 
 In the profile ``quick``, half of all keys are pressed in the log, and a twelfth in each other view. Each action is
-performed by its key, by its word and from the palette in a recording, in a simulated run or in a live one; the
-word is pasted, not typed letter by letter.
+performed by its key, by its word or from the palette, in turn, in a recording, in a simulated run or in a live
+one; the word is pasted, not typed letter by letter.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from textual.events import Paste
 
 from lab.recording.records import Link
 from lab.recording.writer import Writer
-from lab.tui.actions import ACTIONS
+from lab.tui.actions import ACTIONS, Action
 from lab.tui.controllers.palette import ActionProvider
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
@@ -23,7 +23,7 @@ from lab.tui.views.views import LOG, VIEWS
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.analysis.split_field import split_run
 from tests.harness import TIMING
-from tests.profile import SOAK
+from tests.profile import SOAK, sampled
 from tests.tui.classroom import attempted
 from tests.tui.idle import render
 from tests.tui.recorded import SHIPPED, blocked_run
@@ -170,32 +170,35 @@ def _every_way(words: Sequence[str]) -> Test:
             if word not in LEAVES:
                 perform(word, rest)
 
+        async def choose(action: Action) -> None:
+            """Perform it from the palette."""
+            hits = [hit async for hit in ActionProvider(screen).search(action.word)]
+            await invoke(max(hits, key=lambda hit: hit.score).command)
+
         screen.action_do = record  # type: ignore[method-assign]
-        for word in words:
+        await seen.press("1")
+        for number, word in enumerate(words):
             action = screen.context.actions[word]
             ways = [[key] for key in action.keys.split(",") if key]
             if word != "command":  # which opens the line on which it would be typed
                 letters = [letter.replace("-", "minus") for letter in word] if SOAK else []
                 ways.append(["colon", *letters, "enter"])
-            for keys in ways:
+            if action in screen.actions():
+                ways.append([])  # from the palette
+            for keys in sampled(ways, len(ways), number % len(ways)):
                 performed.clear()
-                await seen.press("1")
+                if not keys:
+                    await choose(action)
                 for key in keys:
                     await seen.pilot.press(key)
                     if key == "colon":
                         performed.clear()
                         if not SOAK:
                             seen.app.post_message(Paste(word))
-                await seen.until(lambda: performed, f"{keys} performs {word}")
-                assert performed == [word], keys
+                await seen.until(lambda: performed, f"{keys or 'the palette'} performs {word}")
+                assert performed == [word], keys or "from the palette"
                 await _closed(seen)
-            if action in screen.actions():
-                performed.clear()
-                hits = [hit async for hit in ActionProvider(screen).search(word)]
-                best = max(hits, key=lambda hit: hit.score)
-                await invoke(best.command)
-                assert performed == [word], f"the palette offers {performed} first for {word}"
-                await _closed(seen)
+                await seen.press("1")
 
     return perform_all
 
