@@ -420,7 +420,7 @@ def test_exact_lines_in_a_live_run(runs: Path) -> None:
 def test_a_hidden_view_reads_no_source() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("full_stop")
-        assert _view(seen)._rows == []
+        assert _view(seen)._rows == ()
         assert "_listing" not in vars(_view(seen))
 
     replay(test)

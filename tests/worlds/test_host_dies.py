@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ from lab.recording.timeline import Timeline
 from lab.worlds.host.runs import list_runs
 from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import RunConfig
-from tests.profile import amount
+from tests.profile import amount, sampled
 from tests.waiting import wait_for
 from tests.worlds.live import QUICK, LiveRun, Tail, is_gone
 
@@ -85,19 +86,13 @@ def _ended_in_good_order(run: LiveRun, folder: Path) -> None:
     _opens_at_every_cut(run.path, folder)
 
 
-@pytest.mark.parametrize("victims", ["host", "fork server", "both"])
 @pytest.mark.parametrize(
-    ("module", "paused"),
-    [
-        ("lab.worlds", ""),
-        pytest.param("lab.worlds", "2 5", marks=pytest.mark.soak),
-        ("lab.worlds", "all"),
-        ("tests.worlds.portable", "2 5"),
-        pytest.param("tests.worlds.portable", "", marks=pytest.mark.soak),
-        pytest.param("tests.worlds.portable", "all", marks=pytest.mark.soak),
-    ],
+    ("victims", "module", "paused"),
+    sampled(
+        [*product(("host", "fork server", "both"), ("lab.worlds", "tests.worlds.portable"), ("", "2 5", "all"))], 4
+    ),
 )
-def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None:
+def test_sigkill(tmp_path: Path, victims: str, module: str, paused: str) -> None:
     """Kill -9 at a random moment, with paused nodes too, and without the features of Linux too."""
     chance = random.Random(f"{victims} {paused}")
     run = LiveRun(tmp_path, module=module, host=HostProcess)

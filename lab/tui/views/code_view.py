@@ -72,6 +72,13 @@ def _coloured(lines: tuple[str, ...], dark: bool) -> tuple[Line, ...]:
     return tuple(coloured)
 
 
+@lru_cache(maxsize=4)  # also when it shows another node's source, and the first one again
+def _rows_of(lines: tuple[str, ...], dark: bool, width: int) -> tuple[CodeRow, ...]:
+    """Return the rows of a source, with room beside each line at which a node may wait."""
+    await_lines = frozenset(number for number, line in enumerate(lines, 1) if "await " in line)
+    return tuple(wrap_lines(_coloured(lines, dark), width, _ROOM_FOR_WAITS, await_lines))
+
+
 def wrap_lines(lines: Sequence[Line], width: int, room_left: int, reserved: frozenset[int]) -> list[CodeRow]:
     """Wrap the lines into rows.
 
@@ -102,6 +109,10 @@ def _styles(palette: Palette) -> dict[tuple[str, ...], Style]:
 
 def _wrap(pieces: Line, width: int, room_left: int) -> Iterator[Line]:
     """Yield rows of the given width, broken at blanks if possible. Rows after the first are indented."""
+    text = "".join(each for each, _ in pieces)
+    if cell_len(text) <= width - room_left:  # as most lines do; a view wraps thousands when it is shown
+        yield [*pieces]
+        return
     whole = Text.assemble(*pieces)
     text = whole.plain
     indent = len(text) - len(text.lstrip())
@@ -121,6 +132,8 @@ def _wrap(pieces: Line, width: int, room_left: int) -> Iterator[Line]:
 
 def _row_end(text: str, start: int, room: int) -> int:
     """Return the end of a row of ``room`` cells that begins at ``start``."""
+    if text.isascii():
+        return min(len(text), start + max(0, room))
     end = start
     while end < len(text) and (room := room - cell_len(text[end])) >= 0:
         end += 1
@@ -230,7 +243,7 @@ class CodeView(RowsView):
         self._source = source
         self._nodes_width = min(_WIDEST_NODES, len(" ".join(map(str, source.store.header.nodes))))
         self._node: int | None = None
-        self._rows: list[CodeRow] = []
+        self._rows: tuple[CodeRow, ...] = ()
         self._place_of: dict[int, int] = {}
         self._waiting: dict[int, tuple[_Waiter, ...]] = {}
         self._known_words: dict[str, dict[int, tuple[Quotation, ...]]] = {}
@@ -310,9 +323,7 @@ class CodeView(RowsView):
 
     def _layout_source(self) -> None:
         room = self.scrollable_content_region.width - self._nodes_width - _NUMBER - 3
-        await_lines = frozenset(n for n, line in enumerate(self._listing.lines, 1) if "await " in line)
-        lines = colour_lines(self._listing.lines, self._styles)
-        self._rows = wrap_lines(lines, room, _ROOM_FOR_WAITS, await_lines)
+        self._rows = _rows_of(tuple(self._listing.lines), self._styles.dark, room)
         self._place_of = {row.line: place for place, row in reversed([*enumerate(self._rows)])}
 
     def _waiters(self, cursor: Cursor, selected: int | None) -> dict[int, tuple[_Waiter, ...]]:
