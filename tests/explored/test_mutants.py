@@ -24,7 +24,7 @@ from tests.profile import SOAK, sampled
             (mutants.NoHalt, True, "A1.1", 9),
             (mutants.LeaderNotMissed, False, "A2", 3),
         ],
-        2,
+        3,
     ),
 )
 def test_a_mutant_is_caught(mutant: type[Bully], settled: bool, assertion: str, moves: int) -> None:

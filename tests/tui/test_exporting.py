@@ -257,7 +257,7 @@ def test_escape_while_writing_leaves_no_file(monkeypatch: pytest.MonkeyPatch, fo
         return list(folder.iterdir())
 
     async def test(seen: Seen) -> None:
-        for each in sampled(ALL_FORMATS, 3):
+        for each in sampled(ALL_FORMATS, 5):
             for event in (going, left, ended):
                 event.clear()
             await seen.press("colon")

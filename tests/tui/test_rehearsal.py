@@ -223,7 +223,7 @@ def test_a_hasty_teacher_sees_the_step_that_was_chosen_last(recorded: RecordedLe
     """At whatever moment the next step is chosen while the screen of another run opens."""
 
     async def test(seen: Rehearsed) -> None:
-        for moment in sampled(range(12), 3):
+        for moment in sampled(range(12), 5):
             seen.app._begin(3, plays=False)
             for _ in range(moment):
                 await asyncio.sleep(0)
