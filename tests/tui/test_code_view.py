@@ -102,6 +102,13 @@ def test_long_lines_break_at_blanks() -> None:
     assert "".join(_text("x" * 100, 30)).replace(" ", "") == "x" * 100
 
 
+def test_letters_of_two_cells_count_as_two() -> None:
+    """In a row of thirty there are half as many, also after letters of one cell."""
+    first, second, *_ = _text("x" * 10 + "漢" * 30, 30)
+    assert first == "x" * 10 + "漢" * 10
+    assert set(second.strip()) == {"漢"}
+
+
 def test_room_is_left_for_waiting_times() -> None:
     """Only at the end of lines at which nodes can wait."""
     source = "await self.sleep(1, 'a while')"

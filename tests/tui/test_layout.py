@@ -16,6 +16,7 @@ from lab.tui.controllers.layout import (
     read_layout_settings,
     write_layout_settings,
 )
+from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource, Source
 from lab.tui.terminal.terminal_app import DARK, LIGHT, default_theme
 from lab.tui.views.views import Views
@@ -136,6 +137,25 @@ def test_a_small_screen_names_what_a_larger_one_shows() -> None:
         assert seen.text.split("\n")[1].strip() == describe_missing(60, 20)
 
     replay(test, size=(60, 20))
+
+
+def test_the_screen_is_styled_once_for_all_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time, every widget is styled again."""
+    styled, update = list[RunScreen](), RunScreen.update_node_styles
+
+    def count(screen: RunScreen, animate: bool = True) -> None:
+        styled.append(screen)
+        update(screen, animate)
+
+    monkeypatch.setattr(RunScreen, "update_node_styles", count)
+
+    async def test(seen: Seen) -> None:
+        styled.clear()
+        await seen.press("z")
+        assert seen.run.has_class("full", "no-tabs", "no-verdicts")
+        assert styled == [seen.run]
+
+    replay(test)
 
 
 @pytest.mark.parametrize("key", ["", "s", "a", "z"])

@@ -12,12 +12,15 @@ import pytest
 from lab.kernel import Step
 from lab.recording.reader import open_recording
 from lab.recording.records import End
+from tests.profile import amount
 from tests.serve.forked_servers import fork_shell
 from tests.tui.recorded import SHIPPED
 from tests.tui.terminal import Terminal, colours, without_codes
 from tests.waiting import wait_for
 
 LEADS = "5 leads 1-4"
+STALLED_MS = amount(quick=1_500, soak=5_000)
+"""So long the interface is blocked: from its next frame on, as a stalled terminal takes nothing."""
 
 
 def _run(path: Path, *more: str, t: str = "100ms", **environment: str) -> Terminal:
@@ -155,7 +158,7 @@ def test_a_hangup_of_a_stalled_terminal_leaves_no_process(tmp_path: Path) -> Non
         terminal.shows(LEADS)
         terminal.stall()
         terminal.type(":heartbeats\r")
-        _heartbeats(tmp_path / "run.jsonl", 5_000)
+        _heartbeats(tmp_path / "run.jsonl", STALLED_MS)
         terminal.hang_up()
         terminal.all_gone()
 
@@ -177,7 +180,7 @@ def test_killing_the_parent_of_a_stalled_interface_leaves_no_process(tmp_path: P
         terminal.shows(LEADS)
         terminal.stall()
         terminal.type(":heartbeats\r")
-        _heartbeats(tmp_path / "run.jsonl", 5_000)
+        _heartbeats(tmp_path / "run.jsonl", STALLED_MS)
         os.kill(terminal.pid, signal.SIGKILL)
         terminal.hang_up()
         terminal.all_gone()
