@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from lab.recording.reader import open_recording
 from lab.serve.data_folder import RunningServer
+from tests.cli.invocation import Lab
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, alive
 from tests.tui.terminal_screen import TerminalScreen
@@ -124,16 +124,12 @@ def test_a_server_whose_fork_server_is_killed_ends(tmp_path: Path, school: Schoo
 
 def test_a_second_server_on_the_same_folder_is_refused(tmp_path: Path, school: School) -> None:
     """The two would not know of each other's clusters."""
+    (tmp_path / "home").mkdir()
+    second = Lab(tmp_path, tmp_path / "home")
     with Server(tmp_path / "data", class_file=school.class_file):
-        done = subprocess.run(
-            [sys.executable, "-m", "lab", "serve", "--port", "0", "--data", str(tmp_path / "data")],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=WAIT_S,
-        )
-    assert done.returncode == 2
-    assert "a server already runs in" in done.stderr.splitlines()[-1]
+        done = second("serve", "--port", "0", "--data", str(tmp_path / "data"))
+    assert done.status == 2
+    assert "a server already runs in" in done.err.splitlines()[-1]
 
 
 @pytest.mark.serve
