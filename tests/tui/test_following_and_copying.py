@@ -9,6 +9,7 @@ from textual.widgets import OptionList
 from lab.tui.controllers.display import TraceDialog
 from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.help import HelpDialog
+from tests.serve.forked_servers import fork_shell
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 from tests.tui.terminal import Terminal
@@ -94,7 +95,7 @@ def test_the_help_shows_what_has_the_words_that_are_typed() -> None:
 
 def test_the_terminal_gets_the_copied_text() -> None:
     """As OSC 52, in base 64."""
-    with Terminal("-m", "lab", "replay", str(SHIPPED)) as terminal:
+    with Terminal("replay", str(SHIPPED), start_shell=fork_shell) as terminal:
         terminal.shows("5 nodes")
         terminal.type("y")
         terminal.shows("copied")

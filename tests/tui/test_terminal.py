@@ -96,7 +96,7 @@ def test_a_run_ends(end: Callable[[Terminal], None], status: int, tmp_path: Path
     [(None, 0), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.soak), (signal.SIGKILL, 137)],
 )
 def test_a_replay_ends(number: int | None, status: int) -> None:
-    with Terminal("-m", "lab", "replay", str(SHIPPED)) as terminal:
+    with Terminal("replay", str(SHIPPED), start_shell=fork_shell) as terminal:
         terminal.shows("leads")
         if number is None:
             terminal.type("q")

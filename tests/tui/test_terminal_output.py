@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.serve.forked_servers import fork_shell
 from tests.tui.recorded import SHIPPED
 from tests.tui.terminal import Terminal, without_codes
 
@@ -22,7 +23,8 @@ def test_failed_nodes_are_reported_after_the_interface(tmp_path: Path) -> None:
     """With the error and the line in the user's file, once the interface has closed."""
     (tmp_path / "mine.py").write_text(BROKEN)
     record = ("--record", str(tmp_path / "run.jsonl"))
-    with Terminal("-m", "lab", "run", f"{tmp_path}/mine.py", "--nodes", "3", "--t", "100ms", *record) as terminal:
+    words = ("run", f"{tmp_path}/mine.py", "--nodes", "3", "--t", "100ms")
+    with Terminal(*words, *record, start_shell=fork_shell) as terminal:
         terminal.shows("3 leads")
         terminal.shows("failed")
         terminal.type("q")
@@ -37,13 +39,13 @@ def test_failed_nodes_are_reported_after_the_interface(tmp_path: Path) -> None:
 
 def test_a_page_of_the_guide_is_rendered(tmp_path: Path) -> None:
     """With ``--plain`` it is printed as written."""
-    with Terminal("-m", "lab", "guide", "your-own-protocol") as terminal:
+    with Terminal("guide", "your-own-protocol", start_shell=fork_shell) as terminal:
         assert terminal.status() == 0
         shown = without_codes(terminal.output)
         assert "Your own protocol" in shown
         assert "```" not in shown
         assert "class MyElection(Election):" in shown
-    with Terminal("-m", "lab", "guide", "your-own-protocol", "--plain") as terminal:
+    with Terminal("guide", "your-own-protocol", "--plain", start_shell=fork_shell) as terminal:
         assert terminal.status() == 0
         assert b"\x1b" not in terminal.output
         assert b"```python" in terminal.output
@@ -51,7 +53,7 @@ def test_a_page_of_the_guide_is_rendered(tmp_path: Path) -> None:
 
 def test_ctrl_l_draws_the_screen_again() -> None:
     """All of it, whatever has been written over it."""
-    with Terminal("-m", "lab", "replay", str(SHIPPED)) as terminal:
+    with Terminal("replay", str(SHIPPED), start_shell=fork_shell) as terminal:
         terminal.shows("leads")
         terminal.shows("command")
         drawn = len(terminal.output)

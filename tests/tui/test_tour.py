@@ -13,6 +13,7 @@ from lab.tui.controllers.tour import STEPS, ScreenState, TourLog
 from lab.tui.widgets.status_lines import Line
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.harness import T_US, TIMING, Rig
+from tests.serve.forked_servers import fork_shell
 from tests.tui.seen import Seen, attached, replay, served
 from tests.tui.terminal import Terminal
 from tests.waiting import wait_for
@@ -138,7 +139,7 @@ def _type_until(terminal: Terminal, key: str, text: str) -> None:
 
 def test_the_whole_tour_by_keys(tmp_path: Path) -> None:
     """Each key is the one that the step asks for."""
-    with Terminal("-m", "lab", "tour", folder=tmp_path) as terminal:
+    with Terminal("tour", folder=tmp_path, start_shell=fork_shell) as terminal:
         terminal.shows("tour 1/5")
         terminal.shows("node 5 leads")
         terminal.type("5")
