@@ -1,7 +1,4 @@
-"""Each benchmark, reduced: it measures something. Tests do not check targets.
-
-The profile ``quick`` leaves out two that take long, and that start what other tests and benchmarks start, too.
-"""
+"""Each benchmark, reduced: it measures something. Tests do not check targets."""
 
 from pathlib import Path
 
@@ -12,15 +9,10 @@ from tests.benchmarks.figures import table
 
 LIVE = ("messages", "elections", "starting", "recordings", "judging", "bank", "interface", "frames")
 MARKS = {"serving": pytest.mark.serve} | dict.fromkeys(LIVE, pytest.mark.live)
-LONG = ("serving", "frames")
-
-
-def _marks(name: str) -> list[pytest.MarkDecorator]:
-    return [*([MARKS[name]] if name in MARKS else []), *([pytest.mark.soak] if name in LONG else [])]
 
 
 @pytest.mark.benchmark
-@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in ALL])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in ALL])
 def test_benchmark(tmp_path: Path, name: str) -> None:
     """The figures are positive; the table has a line for each."""
     figures = ALL[name](tmp_path, True)

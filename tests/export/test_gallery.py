@@ -6,9 +6,7 @@ from lab.guide.contents import find_page
 from tests.export.gallery import FIGURES, FOLDER, draw
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(each, marks=pytest.mark.soak if each == "forty" else ()) for each in FIGURES]
-)
+@pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_up_to_date(name: str) -> None:
     """``python -m tests.export.gallery`` makes them anew."""
     assert draw(name) == (FOLDER / f"figure-{name}.svg").read_text("utf-8")
