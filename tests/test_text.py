@@ -89,7 +89,10 @@ def test_the_rest_of_a_text_stays_in_its_place() -> None:
 
 
 ROOT = Path(__file__).parent.parent
-PRINTS = {"lab/output.py": "the one that writes lines"}
+PRINTS = {
+    "lab/output.py": "the one that writes lines",
+    "lab/worlds/loading/user_module.py": "what a user's code prints, as it is, on standard error",
+}
 CONSOLES = {
     "lab/cli/terminal.py": "the console without control characters",
     "lab/styles.py": "one to measure with, which prints nothing",

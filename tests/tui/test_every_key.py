@@ -170,7 +170,7 @@ def _every_way(words: Sequence[str]) -> Test:
             if word not in LEAVES:
                 perform(word, rest)
 
-        async def choose(action: Action) -> None:
+        async def from_palette(action: Action) -> None:
             """Perform it from the palette."""
             hits = [hit async for hit in ActionProvider(screen).search(action.word)]
             await invoke(max(hits, key=lambda hit: hit.score).command)
@@ -190,7 +190,7 @@ def _every_way(words: Sequence[str]) -> Test:
                 if not keys:
                     if action not in screen.actions():
                         continue  # a way before has done it, and there is nothing left to do
-                    await choose(action)
+                    await from_palette(action)
                 for key in keys:
                     await seen.pilot.press(key)
                     if key == "colon":
