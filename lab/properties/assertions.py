@@ -454,7 +454,9 @@ _STATES = {"precommit": "commitable", "preabort": "abortable"}
 """The state of a participant after each kind of log entry between its vote and the decision."""
 
 Attempt = tuple[int, int]
-"""The number and the leader of an attempt to end a transaction; (0, 0) is the coordinator's own."""
+"""The number and the leader of an attempt to end a transaction."""
+_COORDINATORS = (0, 0)
+"""The attempt of the transaction's own coordinator."""
 
 
 @over_history(
@@ -494,7 +496,7 @@ def majority_decides(states: Memory, before: LocalState, after: LocalState) -> O
     id="attempts",
     short="attempts go on",
     statement="each attempt to end a transaction brings all to one state, that of the newest attempt which a "
-    "majority of them knew when it joined, and nobody follows an attempt older than one which it has joined",
+    "majority of them knew when it joined, and nobody takes part in an attempt older than one which it has joined",
     noun="attempt",
     done="begun",
     marked=True,
@@ -505,30 +507,28 @@ def attempts_go_on(states: Memory, before: LocalState, after: LocalState) -> Out
     found: Outcome = None
     for transaction, kind, entry in _new_entries(before, after):
         participants, attempt = _note_participants(states, transaction, entry), _attempt(entry)
-        entries = states.setdefault(("entries", transaction, after.id), set())
-        if (kind, attempt) in entries:
+        entries = states.setdefault(("entries", transaction, after.id), [])
+        if kind not in ("joined", *_STATES) or (kind, attempt) in entries:
             continue  # a node that starts again has its whole log anew
-        entries.add((kind, attempt))
-        newest, joined = states.get(("newest", transaction, after.id), (0, 0)), ("joined", transaction, attempt)
-        if kind == "joined":
-            states["newest", transaction, after.id] = attempt
-            states.setdefault(joined, {})[after.id] = states.get(("state", transaction, after.id), ("", (0, 0)))
-        if kind not in _STATES:
-            continue
-        states["state", transaction, after.id] = (kind, attempt)
-        what = f"{after.id} becomes {_STATES[kind]} in attempt {attempt[0]} of {attempt[1]} to end {transaction}"
+        newest = max((joined for each, joined in entries if each == "joined"), default=_COORDINATORS)
+        state = next((each for each in reversed(entries) if each[0] in _STATES), ("", _COORDINATORS))
+        entries.append((kind, attempt))
+        joined = states.setdefault(("joined", transaction, attempt), [])
+        does = "joins" if kind == "joined" else f"becomes {_STATES[kind]} in"
+        what = f"{after.id} {does} attempt {attempt[0]} of {attempt[1]} to end {transaction}"
         if attempt < newest:
             return Counterexample(f"{what}, after it joined attempt {newest[0]} of {newest[1]}", (after.id,))
-        this, other = ((each, transaction, attempt) for each in (kind, *(_STATES.keys() - {kind})))
-        if this in states or attempt == (0, 0):
-            continue
-        states.note(this, True, after, f"the first that is {_STATES[kind]} in the attempt")
-        if other in states:
-            text = f"{what}, and {states.node_of(other)} has become {_STATES[other[0]]} in it"
-            return Counterexample(text, shown_by=(other, this))
-        if not _goes_on(kind, states.get(joined, {}).values(), len(participants)):
-            return Counterexample(f"{what}, and no majority that joined it lets this follow", (after.id,))
-        found = True
+        if kind == "joined":
+            joined.append(state)
+        elif (kind, transaction, attempt) not in states and attempt != _COORDINATORS:
+            this, other = ((each, transaction, attempt) for each in (kind, *(_STATES.keys() - {kind})))
+            states.note(this, True, after, f"the first that is {_STATES[kind]} in the attempt")
+            if other in states:
+                text = f"{what}, and {states.node_of(other)} has become {_STATES[other[0]]} in it"
+                return Counterexample(text, shown_by=(other, this))
+            if not _goes_on(kind, joined, len(participants)):
+                return Counterexample(f"{what}, and no majority that joined it lets this follow", (after.id,))
+            found = True
     return found
 
 
@@ -554,7 +554,7 @@ def _attempt(entry: Mapping[str, Any]) -> Attempt:
     match entry.get("round"):
         case [int(number), int(leader)]:
             return number, leader
-    return 0, 0
+    return _COORDINATORS
 
 
 @invariant(id="commits", short="commits if all vote YES", reads=("log",), relies_on=(no_failure_yet,))

@@ -254,6 +254,8 @@ def test_nobody_returns_to_an_older_attempt() -> None:
     """P7: who has joined an attempt has promised that."""
     book = Terminated().join(1, 1, 1, 2).join(2, 3, 1, 2).write(1, entry("preabort", 1, 1))
     assert book.texts() == ["1 becomes abortable in attempt 1 of 1 to end 3.1, after it joined attempt 2 of 3"]
+    late = Terminated().join(2, 3, 1, 2).join(1, 1, 1)
+    assert late.texts() == ["1 joins attempt 1 of 1 to end 3.1, after it joined attempt 2 of 3"]
 
 
 def test_a_node_that_starts_again_has_done_nothing_anew() -> None:
