@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
+from rich.style import Style
 from textual.app import App, ComposeResult
 
 from lab.analysis.status_history import StatusHistory
@@ -13,10 +14,11 @@ from lab.kernel import Started, Step
 from lab.protocols import Algorithm, Bully, InvitationElection
 from lab.recording.records import Process
 from lab.styles import ThemeStyles, fit
+from lab.tasks.extension import NodeText
 from lab.tui.controllers.layout import allot
 from lab.tui.widgets.hall import block_lines, largest
 from lab.tui.widgets.node_panes import NodePanes
-from lab.tui.widgets.node_rows import columns_of, heading, row, visible
+from lab.tui.widgets.node_rows import columns_of, details, heading, row, visible
 from lab.tui.widgets.pane import Pane, leaders_of, panes_of
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
@@ -34,6 +36,19 @@ def _panes(nodes: int, *commands: str, protocol: type[Algorithm] = Bully) -> tup
 def _text(pane: Pane, panes: tuple[Pane, ...], width: int = 80) -> str:
     pieces = fit(row(pane, columns_of(panes, width), STYLES, False, False), width)
     return "".join(text for text, _ in pieces)
+
+
+def test_what_a_node_knows_stands_apart_from_its_task() -> None:
+    """Without a task, and without anything known, nothing stands there."""
+    pane = replace(_panes(3)[2], up=(1, 2))
+    task = NodeText([("savings 1,000  ", Style())], [("nothing is open", Style())])
+
+    def last(pane: Pane) -> str:
+        return "".join(text for text, _ in details(pane, STYLES)[-1]).strip()
+
+    assert last(pane) == "up 1 2"
+    assert last(replace(pane, task=task)) == "savings 1,000  nothing is open  up 1 2"
+    assert last(replace(pane, task=task, up=())) == "savings 1,000  nothing is open"
 
 
 def test_a_row_has_status_coordinator_and_group_in_columns() -> None:

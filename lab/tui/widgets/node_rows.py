@@ -76,9 +76,11 @@ def details(pane: Pane, styles: ThemeStyles) -> list[Line]:
         return []
     margin: Piece = (" " * _NODE, Style())
     up = f"up {' '.join(map(str, pane.up))}" if pane.up else ""
-    known: Line = [("  ".join(filter(None, (*pane.facts, up))), DIM)]
+    facts = "  ".join(filter(None, (*pane.facts, up)))
+    known: Line = [(facts, DIM)]
     if pane.task is not None:
-        known = [*pane.task.state, *pane.task.work, *known]
+        gap: Line = [("  ", Style())] if facts else []
+        known = [*pane.task.state, *pane.task.work, *gap, *known]
     where = f"{pane.procedure}, line {pane.line}: {pane.waits}" if pane.procedure else pane.waits
     return [[margin, (where, Style() if pane.procedure else DIM)], [margin, *known]]
 
