@@ -35,7 +35,7 @@ PICTURES = {
     "hall": Picture(_PAUSE, 7.5, ("f11",), "████", (100, 30)),
     "diagram": Picture(_PAUSE, 6.05, ("s", "z"), "AreYouUp"),
     "assertions": Picture(_PAUSE, 6.05, ("a",), "A1.1"),
-    "code": Picture(_PAUSE, 6.05, ("4", "c"), "async def"),
+    "code": Picture(_PAUSE, 6.05, ("4", "c"), "in record 243: 5 lines"),
     "inspector": Picture(_PAUSE, 6.05, ("4", "i"), "node 4"),
     "network": Picture(_CUT, 2.3, ("l",), "partition"),
     "groups": Picture(_GROUPS, 8.0, ("g",), "group"),

@@ -3,13 +3,10 @@
 import pytest
 
 from lab.guide.contents import all_pages
-from tests.profile import SOAK
 from tests.tui.pictures import FOLDER, PICTURES, RECORDINGS, draw
 
-TRIED = list(PICTURES) if SOAK else [*PICTURES][::3]
 
-
-@pytest.mark.parametrize("name", TRIED)
+@pytest.mark.parametrize("name", list(PICTURES))
 def test_a_picture_is_up_to_date(name: str) -> None:
     """``python -m tests.tui.pictures`` makes them anew."""
     assert draw(name) == (FOLDER / f"{name}.svg").read_text("utf-8")
