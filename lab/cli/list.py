@@ -276,7 +276,7 @@ def _assumed(protocol: type[Algorithm]) -> list[tuple[str, str]]:
     for reading, assumed in others:
         changed = {name: each for name, each in assumed.items() if each != usual[name]}
         found += [("", f"{held} with {reading}: {text}") for held, text in _grouped(changed)]
-        found += [("", f"{name} with {reading}: not promised") for name in usual.keys() - assumed.keys()]
+        found += [("", f"{name} with {reading}: not promised") for name in usual if name not in assumed]
     return found
 
 

@@ -28,7 +28,7 @@ _LEFT_ALONE = (*_SHARED, *_COMMANDS)
 _DEPARTURES = "departures"
 """The end of the names of modules that quote texts."""
 _SPECIFYING = (
-    "promised",
+    "promises_with",
     "relied_on",
     "settles_within_us",
     "objection",
