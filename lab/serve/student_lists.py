@@ -41,7 +41,7 @@ ERASED = "your teacher has deleted all that was stored about you here"
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"
 """Letters that are not mistaken for others."""
 _CODE = re.compile(f"[{_LETTERS}]{{4}}(-?[{_LETTERS}]{{4}}){{3}}", re.IGNORECASE)
-_GROUPS = re.compile("[a-z0-9]+(-[a-z0-9]+){2,4}", re.IGNORECASE)
+_NEARLY_CODE = re.compile("[a-z0-9]{3,5}(-[a-z0-9]{3,5}){3}", re.IGNORECASE)
 _LONGEST_NUMBERED = 28
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 
@@ -75,8 +75,8 @@ def is_code(text: str) -> bool:
 
 
 def is_mistyped_code(text: str) -> bool:
-    """Return whether the text is nearly a code: with some letters too many or too few, or other characters."""
-    return not is_code(text) and _GROUPS.fullmatch(text) is not None and 11 <= len(text.replace("-", "")) <= 21
+    """Return whether the text is nearly a code: its groups have a letter too many or too few, or other letters."""
+    return not is_code(text) and _NEARLY_CODE.fullmatch(text) is not None
 
 
 class Invitations:
