@@ -3,9 +3,11 @@
 ``step(input, now_us)`` gives the input to the node's protocol, runs the procedures that become ready until all
 of them wait, and returns the effects as one ``Step``. The node reads no clock; ``next_timer`` returns its next
 timer. The order within a step is fixed: the handler, then the procedures that it made ready, in that order, then
-procedures whose ``until`` condition holds, in the order in which they began.
+procedures whose ``until`` condition holds, in the order in which they began. Timers fire by due time, those of one
+instant in the order of setting, and periodic starts after them.
 """
 
+import heapq
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -17,19 +19,16 @@ from typing import Any
 from msgspec import MsgspecError, Raw, Struct, json
 
 from lab.kernel.draws import Draws, NodeRandom
-from lab.kernel.errors import DriverError, ProtocolError
-from lab.kernel.failure import format_traceback
-from lab.kernel.layers import Layer, layers_of
+from lab.kernel.errors import DriverError, ProtocolError, format_traceback
 from lab.kernel.payload import Payload, encode
 from lab.kernel.plain import format_plain, plain
 from lab.kernel.procedure import RunningProcedure, procedure_name
 from lab.kernel.protocol import Port, Protocol, Timing
 from lab.kernel.state import Changes, StateVector
 from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait, Wrote
-from lab.kernel.timers import Timers
 from lab.kernel.traps import Ask, Sleep, Trap, Until, foreign_await, foreign_raise
 
-__all__ = ["Node", "SteppedNode", "new_node"]
+__all__ = ["Node", "SteppedNode", "Timers", "new_node"]
 
 _MOST_ADVANCES = 10_000
 """The limit of resumptions within one step: a procedure that never waits fails the node instead of hanging it."""
@@ -86,6 +85,53 @@ def new_node(
     if node_class is None:
         return Node(protocol, node, ids, timing, parameters, seed, outside, strangers)
     return node_class(protocol, node, ids, timing, parameters, seed, run)
+
+
+class _Layer:
+    """One protocol of a node's stack. ``periodic``: the starts of its periodic procedures, and their instants."""
+
+    def __init__(self, protocol: Protocol, procedures: dict[str, Callable[[Any], int | None] | None]) -> None:
+        self.protocol = protocol
+        self.procedures = frozenset(procedures)
+        self.periodic = tuple((Fired(name), due) for name, due in procedures.items() if due is not None)
+
+
+def _layers_of(stack: Protocol) -> tuple[_Layer, ...]:
+    """Return the layers of a node, the lowest first."""
+    procedures: dict[Protocol, dict[str, Any]] = {protocol: {} for protocol in stack.layers}
+    for name, due in stack.procedures.items():
+        procedures[stack.layer_of(name)][name] = due
+    return tuple(_Layer(protocol, own) for protocol, own in procedures.items())
+
+
+class Timers:
+    """A queue of timers by absolute due time in microseconds; equal times fire in the order of setting."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, str]] = []
+        self._live: dict[int, str] = {}
+        self._serial = 0
+
+    def set(self, due_us: int, owner: str) -> int:
+        """Arm a timer for the procedure ``owner``; return its serial."""
+        self._serial += 1
+        heapq.heappush(self._heap, (due_us, self._serial, owner))
+        self._live[self._serial] = owner
+        return self._serial
+
+    def cancel(self, serial: int) -> None:
+        """Disarm a timer; do nothing if it has fired already."""
+        self._live.pop(serial, None)
+        if len(self._heap) > 32 and len(self._heap) > 4 * len(self._live):
+            self._heap = [entry for entry in self._heap if entry[1] in self._live]
+            heapq.heapify(self._heap)
+
+    def next(self) -> tuple[int, int, str] | None:
+        """Return (due, serial, owner) of the first timer, or None."""
+        heap = self._heap
+        while heap and heap[0][1] not in self._live:
+            heapq.heappop(heap)
+        return heap[0] if heap else None
 
 
 class Node(SteppedNode, Port):
@@ -184,7 +230,7 @@ class Node(SteppedNode, Port):
         self._conditions = 0
         peers = tuple(sorted(set(ids) - {node}))
         self.protocol = protocol(self, node, peers, timing, parameters or protocol.Parameters())
-        self._layers = layers_of(self.protocol)
+        self._layers = _layers_of(self.protocol)
         self._displayed = [field.name for field in protocol.fields if field.displayed]
         self._kinds = {
             kind: (_decoder(payload), self._handler(kind)) for kind, payload in protocol.payloads.items()
@@ -278,7 +324,7 @@ class Node(SteppedNode, Port):
                             due = (at_us, start)
         return due
 
-    def _runs_procedure_of(self, layer: Layer) -> bool:
+    def _runs_procedure_of(self, layer: _Layer) -> bool:
         return any(running.method in layer.procedures for running in self._running.values())
 
     def forget_timer(self) -> None:

@@ -12,7 +12,7 @@ import threading
 from types import FrameType
 
 from lab.kernel import Node
-from lab.kernel.failure import format_traceback
+from lab.kernel.errors import format_traceback
 from lab.properties.declarations import Agreement, evaluate, owed_items
 
 _MOST_S = 0.5

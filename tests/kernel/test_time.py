@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.kernel import DriverError, Fired, Payload, Protocol, Started, on, periodic, procedure
-from lab.kernel.timers import Timers
+from lab.kernel.node import Timers
 from tests.harness import Solo
 
 

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.kernel import DriverError, Node, Protocol, Request
-from lab.kernel.failure import format_traceback
+from lab.kernel.errors import format_traceback
 from lab.kernel.plain import plain
 from lab.properties.assertions import BUILT_IN
 from lab.protocols import OWN_PROTOCOLS, Algorithm
