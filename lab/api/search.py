@@ -13,8 +13,7 @@ from lab.api.run import Arguments, Protocol, Run, Time, html_of, require_number,
 from lab.protocols import Algorithm
 from lab.text import UserError
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, run_campaign
-from lab.worlds.campaign.finding import Finding, shrink_finding, write_finding
-from lab.worlds.campaign.rerun import format_rerun
+from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
 from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.loading.config import simulation_header

@@ -50,22 +50,20 @@ from lab.worlds.campaign.campaign_recording import (
     merge_campaigns,
 )
 from lab.worlds.campaign.campaign_table import (
+    CannotRecordError,
     FindingGroup,
     FindingGroups,
     ShrunkSchedule,
     describe_schedule,
+    describe_smallest,
+    record_smallest,
     table_of,
+    target_to_record,
 )
 from lab.worlds.campaign.comparison import ProtocolComparison
 from lab.worlds.campaign.exploration import ExplorationCampaign, ExploredFinding, SetUp
 from lab.worlds.campaign.finding import Counterexample
 from lab.worlds.campaign.scalability import ScaleCampaign
-from lab.worlds.campaign.smallest_finding import (
-    CannotRecordError,
-    describe_smallest,
-    record_smallest,
-    target_to_record,
-)
 from lab.worlds.campaign.trial import FaultCount
 
 _STANDARD_OUTPUT = Path("-")

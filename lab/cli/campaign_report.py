@@ -20,10 +20,18 @@ from lab.recording.records import Commanded
 from lab.tasks.extension import analysis_of, extension_class
 from lab.text import sanitize
 from lab.units import format_count
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, runs_left
+from lab.worlds.campaign.campaign import (
+    Campaign,
+    CampaignTotals,
+    line_ranges,
+    never_at_once,
+    never_delivered,
+    runs_left,
+    unjudged,
+    unseen_share,
+)
 from lab.worlds.campaign.coverage import Coverage, coverage_of
 from lab.worlds.campaign.finding import Finding
-from lab.worlds.campaign.reached import line_ranges, never_at_once, never_delivered, unjudged, unseen_share
 from lab.worlds.campaign.situations import MAJORITIES, Majority
 from lab.worlds.campaign.trial import FaultCount
 

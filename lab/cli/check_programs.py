@@ -38,7 +38,7 @@ from lab.text import sanitize
 from lab.units import format_count, format_us
 from lab.worlds.campaign.campaign import Campaign, LivePlan, RunOutcome
 from lab.worlds.campaign.campaign_recording import CampaignHeader, CampaignWriter
-from lab.worlds.campaign.finding import Finding, is_past
+from lab.worlds.campaign.finding import Finding, format_live_rerun, is_past
 from lab.worlds.campaign.live_campaign import (
     LIVE_FAULTS,
     OVERHEAD_US,
@@ -52,7 +52,6 @@ from lab.worlds.campaign.live_campaign import (
     program_digest,
     striking_at,
 )
-from lab.worlds.campaign.rerun import format_live_rerun
 from lab.worlds.campaign.schedule import fault_kinds
 from lab.worlds.campaign.trial import FaultCount, SearchGoal
 from lab.worlds.loading.programs import lens_target, program_command

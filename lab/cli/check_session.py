@@ -30,9 +30,8 @@ from lab.cli.recording_report import format_errors
 from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, print_wrapped
 from lab.output import print_error, print_remark
 from lab.protocols import Algorithm
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, unjudged
 from lab.worlds.campaign.campaign_recording import CampaignWriter
-from lab.worlds.campaign.reached import unjudged
 from lab.worlds.interruption import interrupted_between_steps
 
 _PROBE = "finding.jsonl"

@@ -64,13 +64,15 @@ from lab.worlds.mutation.mutants import Mutant, mutants_of
 from lab.worlds.mutation.mutation_campaign import (
     COST,
     Difference,
+    Killer,
     MutantOutcome,
     MutationCampaign,
+    MutationScore,
     OriginalFailsError,
     Result,
+    RuleScore,
 )
 from lab.worlds.mutation.mutation_rules import RULES
-from lab.worlds.mutation.scoring import Killer, MutationScore, RuleScore
 
 _MOST_NODES, _DEFAULT_RUNS = 100, "250"
 _RULE_IDS = tuple(rule.id for rule in RULES)

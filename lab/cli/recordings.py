@@ -49,8 +49,13 @@ from lab.replay.reexecution import Difference, Report, reexecute
 from lab.script.scope import scope_of
 from lab.tui.terminal.guard import run_guarded
 from lab.units import CountText, format_count
-from lab.worlds.loading.own_properties import check_assumptions, load_properties, require_other_names
-from lab.worlds.loading.targets import load_protocol, recorded_protocols
+from lab.worlds.loading.targets import (
+    check_assumptions,
+    load_properties,
+    load_protocol,
+    recorded_protocols,
+    require_other_names,
+)
 from lab.worlds.loading.user_module import TargetError
 from lab.worlds.watchdog import watch_steps
 

@@ -42,6 +42,7 @@ from lab.scenario.file import as_key
 from lab.text import UserError
 from lab.units import CountText, format_count
 from lab.worlds.campaign.campaign import Campaign, LivePlan, RunOutcome
+from lab.worlds.campaign.finding import format_live_rerun
 from lab.worlds.campaign.live_campaign import (
     LiveRuns,
     LiveTrial,
@@ -49,7 +50,6 @@ from lab.worlds.campaign.live_campaign import (
     live_header,
     live_schedule_plan,
 )
-from lab.worlds.campaign.rerun import format_live_rerun
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, draw_frame
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.campaign.workers import default_workers

@@ -32,8 +32,7 @@ from lab.recording.records import Header, Link
 from lab.tasks.extension import analysis_of, extension_class
 from lab.units import CountText, format_count
 from lab.worlds.campaign.campaign import count_outcomes
-from lab.worlds.campaign.finding import Finding, shrink_finding, write_run
-from lab.worlds.campaign.rerun import format_rerun
+from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_run
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, draw_frame, plan_of
 from lab.worlds.campaign.trial import RunawayError, SearchGoal, Trial, run_trial
 from lab.worlds.loading.config import simulation_header

@@ -28,12 +28,12 @@ from lab.script.statements import After, At, Every, ExpectViolation, Statement
 from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
 from lab.worlds.loading.members import MemberTarget, members_in, protocols_of
-from lab.worlds.loading.own_properties import load_properties
 from lab.worlds.loading.programs import lens_target, program_command
 from lab.worlds.loading.roles import Wanted, named_services, roles_of
 from lab.worlds.loading.settings import SettingError, Settings, parameters_of
 from lab.worlds.loading.targets import (
     absolute_target,
+    load_properties,
     load_protocol,
     names_file,
     sandboxed_target,

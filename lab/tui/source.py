@@ -37,11 +37,10 @@ from lab.script.statements import Statement, predecessors
 from lab.tasks.extension import extension_of
 from lab.text import sanitize
 from lab.tui.attempt_log import AttemptLog, Note
-from lab.worlds.feed_protocol import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, FeedRequest, Reply
+from lab.worlds.feed_protocol import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, FeedRequest, Pace, Reply
 from lab.worlds.host.runs import list_runs
 from lab.worlds.json_lines import LineBuffer, to_line
 from lab.worlds.loading.settings import SettingError, positive
-from lab.worlds.simulated.pace import Pace
 
 _LONGEST_SHOWS = 1000
 

@@ -1,14 +1,19 @@
-"""A watchdog for steps of nodes, and for properties of the user's: one that never returns is ended.
+"""Limits on the computing time of code that is not ours: a step of a node, a property, a file, a run of a mutant.
 
-A timer signal arrives periodically, counted in this process's CPU time, so neither pauses nor other programs
-count. The handler inspects the stack. If it finds the same step, or the same evaluation of a property, too often
-in succession, it raises in the user's code; ``Node.step`` and the judge handle that like any error of that code.
-A step itself costs nothing. A single long call of a C library is interrupted only when it returns.
+``watch_steps`` ends a step of a node, and a property of the user's, that never returns. A timer signal arrives
+periodically, counted in this process's CPU time, so neither pauses nor other programs count. The handler inspects
+the stack. If it finds the same step, or the same evaluation of a property, too often in succession, it raises in
+the user's code; ``Node.step`` and the judge handle that like any error of that code. A step itself costs nothing.
+A single long call of a C library is interrupted only when it returns.
+
+``time_limit`` bounds a block as a whole: the loading of a user's file, the run of a mutant.
 """
 
 import atexit
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 from lab.kernel import Node
@@ -84,3 +89,26 @@ def _under_way(frame: FrameType | None) -> tuple[FrameType | None, str]:
 
 def _is_of(frame: FrameType | None, room: str) -> bool:
     return frame is not None and str(frame.f_globals.get("__name__", "")).startswith(f"{room}.")
+
+
+@contextmanager
+def time_limit(seconds: float, error: BaseException) -> Iterator[None]:
+    """Raise this error after so much computing of this process. Do nothing but in the main thread.
+
+    Limits may be nested: an inner one stops the outer one's clock.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise error
+
+    handler = signal.signal(signal.SIGPROF, interrupt)
+    timer = signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, handler)
+        signal.setitimer(signal.ITIMER_PROF, *timer)

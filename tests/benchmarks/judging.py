@@ -22,7 +22,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Record
 from lab.recording.writer import MemoryLog
 from lab.script.parse import parse
-from lab.worlds.loading.own_properties import declared_in
+from lab.worlds.loading.targets import declared_in
 from lab.worlds.simulated.simulation import Simulation
 from tests.benchmarks import own_properties
 from tests.benchmarks.figures import Figure, median

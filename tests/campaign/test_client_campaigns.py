@@ -15,8 +15,7 @@ from lab.protocols import Algorithm, Bully
 from lab.protocols.operations import Add, AddOk, Read, ReadOk
 from lab.recording.records import Header, Link, Process
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals
-from lab.worlds.campaign.finding import Finding, shrink_finding
-from lab.worlds.campaign.rerun import format_rerun
+from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, draw_frame, plan_of
 from lab.worlds.campaign.trial import SearchGoal, count_faults, header_for, run_trial, with_tail
 from lab.worlds.loading.roles import Wanted, roles_of, tail_us

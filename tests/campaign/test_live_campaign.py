@@ -17,7 +17,7 @@ from lab.protocols.program import Program
 from lab.recording.records import Link, Record
 from lab.script.parse import parse
 from lab.worlds.campaign.campaign import Campaign, LivePlan
-from lab.worlds.campaign.finding import OUT_OF_TIME
+from lab.worlds.campaign.finding import OUT_OF_TIME, format_live_rerun
 from lab.worlds.campaign.live_campaign import (
     LiveRuns,
     LiveShrinking,
@@ -30,7 +30,6 @@ from lab.worlds.campaign.live_campaign import (
     program_digest,
     striking_at,
 )
-from lab.worlds.campaign.rerun import format_live_rerun
 from lab.worlds.campaign.schedule import Schedule
 from lab.worlds.campaign.trial import SearchGoal, header_for
 from lab.worlds.loading.roles import Wanted, roles_of

@@ -10,8 +10,7 @@ import pytest
 
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.tui.views.assertions_view import AssertionsView
-from lab.worlds.loading.own_properties import load_properties
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.targets import load_properties, load_protocol
 from tests.cli.invocation import Called, Lab
 from tests.tui.seen import Seen, replay
 

@@ -22,13 +22,15 @@ from lab.worlds.mutation.mutation_campaign import (
     COST,
     NOT_JUDGED,
     Behaviour,
+    Killer,
     MutantOutcome,
     MutationCampaign,
+    MutationScore,
     OriginalFailsError,
     OriginalRun,
+    RuleScore,
 )
 from lab.worlds.mutation.mutation_rules import RULES
-from lab.worlds.mutation.scoring import Killer, MutationScore, RuleScore
 from tests.profile import amount, sampled
 
 FILE = Path(__file__).with_name("beacon.py")

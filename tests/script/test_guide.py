@@ -11,7 +11,7 @@ from lab.script.scope import Scope
 from lab.script.statements import CAUSES
 from lab.script.values import ATTRIBUTES
 from lab.script.vocabulary import COUNTS, described_counts, described_states
-from lab.tasks.bank.bank_terms import NODE_TERMS
+from lab.tasks.bank.bank_extension import NODE_TERMS
 
 PREDICATES, _, WATCHES = find_page("predicates").text.partition("## Watches")
 GUIDE = "\n".join(

@@ -37,9 +37,8 @@ from lab.text import sanitize
 from lab.tui.controllers.layout import LayoutSettings, read_layout_settings
 from lab.worlds.campaign.corpus import CorpusError, load_corpus
 from lab.worlds.campaign.schedule import draw, plan_of
-from lab.worlds.loading.own_properties import load_properties
 from lab.worlds.loading.settings import SettingError, Settings, parameters_of
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.targets import load_properties, load_protocol
 from lab.worlds.loading.user_module import TargetError
 from tests.harness import simulated_header
 from tests.profile import amount

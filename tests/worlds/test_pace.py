@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.worlds.simulated.pace import Pace
+from lab.worlds.feed_protocol import Pace
 
 FACTORS = st.floats(0.01, 1000)
 INSTANTS = st.integers(0, 10**13)

@@ -35,7 +35,7 @@ from lab.tui.user_keys import read_user_keys
 from lab.tui.views.exercise_view import wrap
 from lab.tui.widgets.dialogs import Entry
 from lab.units import format_count
-from lab.worlds.campaign.smallest_finding import CannotRecordError, record_smallest, target_to_record
+from lab.worlds.campaign.campaign_table import CannotRecordError, record_smallest, target_to_record
 from lab.worlds.loading.targets import load_protocol
 
 _PARTS = {

@@ -16,14 +16,19 @@ from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.views.exercise_view import wrap
 from lab.units import format_count
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals
+from lab.worlds.campaign.campaign import (
+    Campaign,
+    CampaignTotals,
+    line_ranges,
+    never_at_once,
+    never_delivered,
+    unseen_share,
+)
 from lab.worlds.campaign.campaign_recording import CampaignRecording
-from lab.worlds.campaign.campaign_table import FindingGroup, FindingGroups
+from lab.worlds.campaign.campaign_table import FindingGroup, FindingGroups, describe_smallest
 from lab.worlds.campaign.coverage import coverage_of
 from lab.worlds.campaign.exploration import ExplorationCampaign, SetUpOutcome
-from lab.worlds.campaign.reached import line_ranges, never_at_once, never_delivered, unseen_share
 from lab.worlds.campaign.situations import MAJORITIES
-from lab.worlds.campaign.smallest_finding import describe_smallest
 
 _MOST_RUNS = 12
 _LONGEST = 4_000

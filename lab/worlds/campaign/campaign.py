@@ -1,4 +1,4 @@
-"""Run, judge and sum up many runs under random faults.
+"""Run, judge and sum up many runs under random faults: what they found, and what they never reached.
 
 A campaign that stops at its first finding counts the runs up to that one and no more, so the totals and the
 finding depend on the target and the options alone, and not on the number of workers.
@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import takewhile
+from itertools import combinations_with_replacement, takewhile
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -396,3 +396,50 @@ def _run_tree(
             following += map(branch.followed_by, outcome.events)
             yield outcome
         level = following
+
+
+def never_delivered(totals: CampaignTotals, protocol: type[Algorithm]) -> list[str]:
+    """Return in words which messages were never delivered in which Status, of those that occurred.
+
+    Some of these may be impossible.
+    """
+    statuses = sorted({status for _, status in totals.deliveries})
+    kinds = sorted(protocol.payloads)
+    words = {status: f" in {status}" if status else "" for status in statuses}
+    missing = [(kind, status) for kind in kinds for status in statuses if (kind, status) not in totals.deliveries]
+    return [f"{kind}{words[status]}" for kind, status in missing]
+
+
+def never_at_once(totals: CampaignTotals, protocol: type[Algorithm]) -> list[str]:
+    """Return in words the pairs of states in which no two nodes were at once in one transaction.
+
+    Some of these must be impossible, such as committed and aborted.
+    """
+    states = analysis_of(extension_class(protocol)).states
+    pairs = combinations_with_replacement(states, 2)
+    return [" and ".join(pair) for pair in pairs if pair not in totals.states_at_once]
+
+
+def unseen_share(totals: CampaignTotals) -> float | None:
+    """Return the Good-Turing estimate: the probability that the next situation met is a new one.
+
+    It is the share of those met once among all that were met; None if none was.
+    """
+    total = totals.hits.total()
+    return sum(count == 1 for count in totals.hits.values()) / total if total else None
+
+
+def unjudged(promises: Sequence[str], totals: CampaignTotals) -> list[str]:
+    """Return the promised assertions that were judged in no run."""
+    return [name for name in promises if not totals.judged_runs[name]]
+
+
+def line_ranges(lines: list[int]) -> str:
+    """Format 1, 2, 3, 7 as ``1-3, 7``."""
+    spans: list[list[int]] = []
+    for line in lines:
+        if spans and line == spans[-1][1] + 1:
+            spans[-1][1] = line
+        else:
+            spans.append([line, line])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)

@@ -1,7 +1,8 @@
-"""Explore a protocol in several set-ups: numbers of nodes, bounds on faults, models of time.
+"""Explore a protocol in several set-ups, and say what was found: its verdicts, and the path to each violation.
 
-Each set-up is explored for itself, and finished before the next one begins. So a campaign of explorations can be
-interrupted after any set-up; within one, all that a search has found is in memory, and is lost with it.
+A set-up is a number of nodes, bounds on faults, and a model of time. Each set-up is explored for itself, and
+finished before the next one begins. So a campaign of explorations can be interrupted after any set-up; within one,
+all that a search has found is in memory, and is lost with it.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from lab.kernel import CommandInput
+from lab.properties.assertions import A2, A4, ENDS, HIGHEST, SPREADS
 from lab.properties.verdicts import ERROR_IN_CODE
 from lab.protocols import Algorithm
 from lab.protocols.clients import Call
@@ -24,7 +26,6 @@ from lab.units import format_count, format_ranges, format_us
 from lab.worlds.campaign.finding import shape_of
 from lab.worlds.explored.counterexample import ExploredPath, path_to_violation, record_path
 from lab.worlds.explored.explorer import Explorer, SearchTally
-from lab.worlds.explored.search_verdicts import NOT_JUDGED, describe_verdict
 from lab.worlds.explored.states import Timeouts
 from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.given_calls import given_clients
@@ -262,7 +263,7 @@ def outcome_of(explorer: Explorer, set_up: SetUp) -> SetUpOutcome:
         ExploredFinding(
             assertion,
             explorer.broken[assertion],
-            f"{assertion}: {describe_verdict(explorer, assertion)}",
+            f"{assertion}: {_describe_verdict(explorer, assertion)}",
             set_up,
             path_to_violation(explorer, assertion, set_up.timeouts, set_up.restarts),
         )
@@ -282,7 +283,7 @@ def outcome_of(explorer: Explorer, set_up: SetUp) -> SetUpOutcome:
                 count,
                 explorer.count_moves_to(assertion) if count else None,
                 explorer.broken.get(assertion, ()),
-                describe_verdict(explorer, assertion),
+                _describe_verdict(explorer, assertion),
             )
             for assertion, count in tally.violated.items()
         ),
@@ -296,3 +297,42 @@ def record_explored(
     """Perform the path to a violation once more, and record it. Raises OSError."""
     writer = Writer(path, campaign.header_of(protocol, found.set_up))
     record_path(found.path, found.assertion, protocol, writer)
+
+
+NOT_JUDGED = "not judged"
+
+
+def _describe_verdict(explorer: Explorer, assertion: str) -> str:
+    """Return the verdict on an assertion after the search."""
+    count = explorer.tally.violated[assertion]
+    if not count:
+        return _without_violation(explorer, assertion)
+    moves = format_count(explorer.count_moves_to(assertion), "move")
+    text = f"violated in {format_count(count, 'state')}, the first after {moves}"
+    broken = explorer.broken[assertion]
+    if not broken:
+        return text
+    noun = "assumption" if len(broken) == 1 else "assumptions"
+    return f"{text}, excused: {noun} {' and '.join(map(str, broken))} broken"
+
+
+def _without_violation(explorer: Explorer, assertion: str) -> str:
+    tally = explorer.tally
+    if why := explorer.why_not_judged(assertion):
+        return f"{NOT_JUDGED}: {why}"
+    lives = assertion in explorer.liveness
+    if lives and assertion != ENDS.id and not tally.stopped_by and not explorer.was_met(assertion):
+        return f"{NOT_JUDGED}: no running node is left to agree"
+    if lives and (tally.stopped_by or not explorer.judges_liveness):
+        if not explorer.was_met(assertion):
+            return f"{NOT_JUDGED}: it holds in none of these states yet"
+        agreed = dict.fromkeys((A2.id, A4.id), "all agree")
+        so = {
+            **agreed,
+            HIGHEST.id: "the highest leads",
+            SPREADS.id: "all have one Definition",
+            ENDS.id: "no transaction is open with all nodes up",
+        }
+        return f"{NOT_JUDGED}; but in every state without further events, {so.get(assertion, 'it holds')}"
+    is_whole = not tally.stopped_by and not explorer.not_distinguished
+    return "holds" if is_whole else f"no violation in {format_count(tally.states, 'state')}"

@@ -1,4 +1,4 @@
-"""A campaign's finding: shrunk, and written as a recording and as a script that reproduces it.
+"""A campaign's finding: shrunk, written as a recording and as a script, and the command that runs it again.
 
 Shrinking finds a minimal schedule that still violates the assertion. Each pass tries schedules that are simpler in
 one way. One that still violates the same assertion, and breaks no other assumption, replaces the one it came from.
@@ -19,6 +19,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -27,13 +28,14 @@ from msgspec.structs import replace
 
 from lab.properties.history_verdict import HistoryViolation, workload_of
 from lab.properties.verdicts import Violation
-from lab.protocols import Algorithm
+from lab.protocols import LENSES, Algorithm
 from lab.protocols.clients import Client
 from lab.protocols.workloads import WORKLOADS
 from lab.recording.records import TIME_LIMIT_REACHED, Commanded, End, Header, Link, Record, header_in
 from lab.recording.writer import Writer
 from lab.script.parse import read_script
 from lab.text import UserError
+from lab.units import format_us
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import (
     RunawayError,
@@ -43,6 +45,8 @@ from lab.worlds.campaign.trial import (
     run_trial,
     start_simulation,
 )
+from lab.worlds.loading.roles import wanted_in
+from lab.worlds.loading.targets import split_sandbox, split_target
 
 T = TypeVar("T")
 
@@ -390,3 +394,50 @@ def write_run(
     script = path.with_suffix(".script")
     script.write_text(text, "utf-8")
     return script
+
+
+_PROGRAM = "program="
+
+
+def format_rerun(target: str, base: Header, schedule: Schedule, script: Path) -> str:
+    """Return the command line that simulates the run again."""
+    named, sandboxed = split_sandbox(target)
+    words = [f"lab run {quote(named)} --sim", *_conditions(base, schedule)]
+    words += (f"--set {quote(setting)}" for setting in base.protocol.settings)
+    words += ["--sandbox"] * sandboxed
+    return " ".join([*words, *_outside(base, schedule), _script(schedule, script)])
+
+
+def format_live_rerun(target: str, base: Header, schedule: Schedule, script: Path) -> str:
+    """Return the command line that makes a live run of the program under this schedule once more."""
+    words = [f"lab run --program {quote(base.protocol.parameters['program'])}"]
+    lens, properties = split_target(target)
+    if lens != next(iter(LENSES)):
+        words.append(f"--lens {quote(lens.removeprefix('program-') if lens in LENSES else lens)}")
+    if properties:
+        words.append(f"--properties {quote(properties)}")
+    words += _conditions(base, schedule)
+    settings = (each for each in base.protocol.settings if not each.startswith(_PROGRAM))
+    words += (f"--set {quote(setting)}" for setting in settings)
+    return " ".join([*words, *_outside(base, schedule), _script(schedule, script)])
+
+
+def _conditions(base: Header, schedule: Schedule) -> Iterator[str]:
+    """Yield the options for the nodes, the timing and the links."""
+    timing, link = base.timing, schedule.link
+    yield f"--nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}"
+    yield f"--tm {format_us(timing.tm_us)} --tp {format_us(timing.tp_us)}"
+    yield f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}"
+
+
+def _outside(base: Header, schedule: Schedule) -> Iterator[str]:
+    """Yield the options for the clients and services."""
+    wanted = wanted_in(base.roles, schedule.clients or len(schedule.nodes))
+    if wanted.services:
+        yield f"--service {','.join(wanted.services)}"
+    if wanted.workload is not None:
+        yield f"--workload {wanted.workload} --clients {wanted.clients} --rate {wanted.rate}"
+
+
+def _script(schedule: Schedule, script: Path) -> str:
+    return f"--script {quote(str(script))} --headless --for {format_us(schedule.end_us)}"

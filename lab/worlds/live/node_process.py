@@ -5,6 +5,11 @@ its socket first and fires timers then: a message that arrived during the pause 
 during it. The process ends when its connection to the host does.
 
 A node whose stable storage is damaged does not start: it tells the host why, and ends.
+
+The process of a program becomes the program, which speaks with the host itself: the connection to the host is its
+standard input and output, and a second one is its log, standard error. So a signal of the host's strikes the
+program, and nothing stands between. A stranger's program is confined once its connections are made, as it cannot
+make any itself.
 """
 
 import contextlib
@@ -12,6 +17,7 @@ import ctypes
 import gc
 import os
 import select
+import shlex
 import signal
 import socket
 import sys
@@ -29,11 +35,20 @@ from lab.protocols import Program
 from lab.replay.roster import Roster
 from lab.worlds.fork_server import ForkServer, exit_with, silence
 from lab.worlds.json_lines import Channel, to_line
-from lab.worlds.live.program_process import become_program
 from lab.worlds.live.stable_storage import StableStorage
 from lab.worlds.live.stall_detector import StallDetector
-from lab.worlds.live.wire import COMMAND_PREFIX, SLOW_DISK_PREFIX, Hello, NodeJob, NotStarted, SlowDisk, Start
+from lab.worlds.live.wire import (
+    COMMAND_PREFIX,
+    SLOW_DISK_PREFIX,
+    WELCOME,
+    Hello,
+    NodeJob,
+    NotStarted,
+    SlowDisk,
+    Start,
+)
 from lab.worlds.loading.config import RunConfig, member_roles
+from lab.worlds.loading.program_confinement import ENVIRONMENT, confine_program
 from lab.worlds.watchdog import watch_steps
 
 _decode_message = msgspec.json.Decoder(Message).decode
@@ -77,7 +92,7 @@ class _NodeForkServer(ForkServer[NodeJob]):
             return 0
         parameters = self._roster.parameters_of(job.node)
         if isinstance(parameters, Program.Parameters):
-            return become_program(parameters.program, job, self._config)
+            return _become_program(parameters.program, job, self._config)
         watch_steps()
         gc.disable()  # until it has started: collecting garbage in a long log takes longer than reading it
         with contextlib.suppress(EOFError, ConnectionError):
@@ -167,3 +182,40 @@ class _NodeProcess:
 
     def _now_us(self) -> int:
         return (time.monotonic_ns() - self._origin_ns) // 1000
+
+
+_MOST_FILES = 1 << 12
+
+
+def _become_program(command: str, job: NodeJob, config: RunConfig) -> int:
+    """Connect to the host and execute the program; return only if that is not possible, an exit status."""
+    try:
+        log, talk = _connect(job, is_log=True), _connect(job, is_log=False)
+    except OSError:
+        return 1  # the host has gone, or does not want this node any more
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        words = shlex.split(command)
+        for descriptor, standard in ((talk, 0), (talk, 1), (log, 2)):
+            os.dup2(descriptor.fileno(), standard)
+        if config.confined is None:
+            os.execvp(words[0], words)
+        os.chdir(config.confined.folder)
+        os.closerange(3, _MOST_FILES)
+        confine_program(config.confined, words[0], config.end_us)
+        os.execve(words[0], words, ENVIRONMENT)
+    except (OSError, ValueError, IndexError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        os.write(1, to_line(NotStarted(f"the program {command!r} cannot be executed: {reason}")))
+    return 1
+
+
+def _connect(job: NodeJob, is_log: bool) -> socket.socket:
+    connection = socket.socket()
+    connection.connect(("127.0.0.1", job.port))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.sendall(to_line(Hello(job.node, job.incarnation, job.token, is_log)))
+    if connection.recv(1) != WELCOME:  # from now on, all that is written is the program's
+        raise ConnectionRefusedError
+    return connection

@@ -16,8 +16,7 @@ from lab.foreign_file import LARGEST_TEXT, read_foreign
 from lab.kernel import ProtocolError
 from lab.properties.declarations import DeclaredWrongError
 from lab.text import UserError
-from lab.worlds.time_limit import time_limit
-from lab.worlds.watchdog import watch_steps
+from lab.worlds.watchdog import time_limit, watch_steps
 
 _MOST_S = 3
 

@@ -1,4 +1,4 @@
-"""Run the original, then its mutants, under the same schedules; each mutant until the first failure.
+"""Run the original, then its mutants, under the same schedules, each until its first failure; and sum that up.
 
 The schedules are those of a campaign of the original, as ``lab check`` makes it. A run of the original that has
 not executed the changed lines is the same run for the mutant, so only the others are made. A mutant is killed by
@@ -15,10 +15,11 @@ import tempfile
 import time
 import zlib
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, suppress
 from functools import lru_cache, partial
 from pathlib import Path
+from statistics import median_low
 from typing import Any, Literal
 
 import msgspec
@@ -38,8 +39,7 @@ from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import Schedule, draw
 from lab.worlds.campaign.trial import RunawayError, Trial, run_trial
 from lab.worlds.campaign.workers import map_chunks, split_seeds
-from lab.worlds.loading.own_properties import combine
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.targets import combine, load_protocol
 from lab.worlds.mutation.calm_cost import CalmCost, calm_schedules, measure
 from lab.worlds.mutation.equivalence import (
     Comparison,
@@ -52,7 +52,7 @@ from lab.worlds.mutation.equivalence import (
 from lab.worlds.mutation.executed_lines import ExecutedLines, trace_lines
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, write_mutant
-from lab.worlds.time_limit import time_limit
+from lab.worlds.watchdog import time_limit
 
 ENDLESS = "endless step"
 RUNAWAY = "runaway"
@@ -451,3 +451,62 @@ def _explored(
         explored=explored,
         violated=violated,
     )
+
+
+class RuleScore(Struct):
+    """The numbers of mutants of a rule. ``made`` are those that can be loaded; ``survived`` includes unreached."""
+
+    made: int = 0
+    killed: int = 0
+    equivalent: int = 0
+    survived: int = 0
+    unreached: int = 0
+    invalid: int = 0
+
+
+class Killer(Struct, frozen=True):
+    """A cause of death: the number of mutants, and the median of the number of runs that it took."""
+
+    by: str
+    mutants: int
+    runs_median: int
+
+
+class MutationScore:
+    """The sums over the mutants tested so far. ``rules`` are in the order given, ``total`` is the sum of them."""
+
+    def __init__(self, rules: Iterable[str]) -> None:
+        self.rules = {rule: RuleScore() for rule in rules}
+        self.total = RuleScore()
+        self.tested: list[tuple[Mutant, MutantOutcome]] = []
+
+    def add(self, mutant: Mutant, outcome: MutantOutcome) -> None:
+        """Add the outcome of a mutant."""
+        self.tested.append((mutant, outcome))
+        for score in (self.rules[mutant.rule], self.total):
+            score.made += outcome.result != "invalid"
+            score.killed += outcome.result == "killed"
+            score.equivalent += outcome.result == "equivalent"
+            score.survived += outcome.result in ("survived", "unreached")
+            score.unreached += outcome.result == "unreached"
+            score.invalid += outcome.result == "invalid"
+
+    @property
+    def percent(self) -> float | None:
+        """The score: the share of those killed, of all but the equivalent ones; None if there are no others."""
+        of = self.total.made - self.total.equivalent
+        return 100 * self.total.killed / of if of else None
+
+    @property
+    def killers(self) -> list[Killer]:
+        """The causes of death, the most frequent first."""
+        runs: dict[str, list[int]] = {}
+        for _, outcome in self.tested:
+            if outcome.result == "killed":
+                runs.setdefault(outcome.by, []).append(outcome.runs)
+        found = [Killer(by, len(each), median_low(each)) for by, each in runs.items()]
+        return sorted(found, key=lambda killer: (-killer.mutants, killer.by))
+
+    def of(self, *results: str) -> list[tuple[Mutant, MutantOutcome]]:
+        """Return the mutants with these results."""
+        return [(mutant, outcome) for mutant, outcome in self.tested if outcome.result in results]

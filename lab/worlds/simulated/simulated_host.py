@@ -14,14 +14,13 @@ from lab.recording.writer import Writer
 from lab.script.commands import WorldCommand
 from lab.script.statements import Statement
 from lab.units import format_count
-from lab.worlds.feed_protocol import Clock, FeedRequest, Reply
+from lab.worlds.feed_protocol import Clock, FeedRequest, Pace, Reply
 from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.host.runs import RunFolder
 from lab.worlds.json_lines import to_line
 from lab.worlds.loading.config import RunConfig
 from lab.worlds.run import CommandOutcome
 from lab.worlds.simulated.execution import run_slice
-from lab.worlds.simulated.pace import Pace
 from lab.worlds.simulated.simulation import Simulation
 
 _MEGABYTES = 256
