@@ -20,12 +20,12 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from lab.analysis.stall_log import StallLog
 from lab.exercises.assessment import parse_manual_command
 from lab.exercises.attempts import attempt_config
 from lab.exercises.draws import describe_draw
 from lab.exercises.exercise import Exercise
 from lab.kernel import Fired, Message, Node, Received, Step
+from lab.properties.conditions import StallLog
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import NotARecordingError, RecordStore
 from lab.recording.records import (

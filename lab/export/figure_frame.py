@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from lab.export.diagram_layout import ROWS_US, Layout, Position
 from lab.export.excerpt import Excerpt
 from lab.export.figure_axes import LogarithmicAxis, PictureAxis, TrueAxis
-from lab.export.figure_themes import THEMES, Theme
-from lab.export.text_metrics import text_width
+from lab.export.figure_options import THEMES, Theme
+from lab.export.placement import text_width
 
 _MOST_ON_A_PAGE = 600
 """A page with more arrows is black."""

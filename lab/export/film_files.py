@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, BinaryIO, Protocol, TextIO
 
 from lab.export.excerpt import Excerpt, ExportError
-from lab.export.figure_themes import Theme
+from lab.export.figure_options import Theme
 from lab.export.film_frames import FilmFrame, FilmFrames, load_pillow
 from lab.export.svg_diagram import fault_opacity
 

@@ -21,14 +21,11 @@ from lab.analysis.spacetime import StatusInterval
 from lab.export.annotations import printable, status_label
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.figure_frame import Frame, frame_in_band, with_zoom
-from lab.export.figure_themes import FONT, THEMES, Theme
-from lab.export.film import chapters_of, interpolate
-from lab.export.film_shots import Screen, Shot, shots_of
-from lab.export.placement import Text
-from lab.export.printed import load_cairosvg
-from lab.export.svg_diagram import Picture, Shapes
+from lab.export.figure_options import FONT, THEMES, Theme
+from lab.export.film import Screen, Shot, chapters_of, interpolate, shots_of
+from lab.export.placement import Text, cut_to_width, text_width, wrap_to_width
+from lab.export.svg_diagram import Picture, Shapes, load_cairosvg
 from lab.export.svg_shapes import group, star, status_sign, symbol, text
-from lab.export.text_metrics import cut_to_width, text_width, wrap_to_width
 from lab.units import CountText
 
 _HEIGHT = 720

@@ -11,8 +11,7 @@ from lab.export.excerpt import Excerpt
 from lab.export.film_files import write_gif, write_mp4
 from lab.export.group_pictures import write_dot
 from lab.export.html_page import write_html
-from lab.export.printed import write_pdf, write_png
-from lab.export.svg_diagram import write_svg
+from lab.export.svg_diagram import write_pdf, write_png, write_svg
 from lab.export.tables import write_csv_table, write_jsonl_table, write_parquet_table
 from lab.export.text_diagram import write_mermaid, write_text
 from lab.export.traces import write_perfetto, write_shiviz

@@ -12,7 +12,7 @@ import drawsvg
 
 from lab.analysis.group_history import GroupHistory, GroupLog
 from lab.export.excerpt import Excerpt, ExportError
-from lab.export.figure_themes import FONT
+from lab.export.figure_options import FONT
 from lab.export.group_layout import GroupLayout, Row, Word
 from lab.export.svg_shapes import FAINT, INK, PAPER, text
 from lab.glyphs import UNICODE

@@ -1,11 +1,15 @@
-"""The space-time diagram as an SVG picture.
+"""The space-time diagram as a picture: SVG, and from that PDF and PNG, by CairoSVG (extra ``figures``).
 
 Lanes are coloured by status. Arrows have the colour of their kind, and those of answers an open head; the first
 arrow has the id ``m0``. Faults of links have a background, and walls between the lanes that they separate. Where a
 row of time has too many messages to draw each, their number is a shade between the lanes. The margins have the
 time axis, annotations and a legend. No text covers another: see ``lab.export.placement``.
+
+Text in the PDF is text, in an embedded font. A pixel is 1/96 inch, so that a picture of 16 cm is printed as wide.
 """
 
+import importlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TextIO
 
@@ -25,9 +29,9 @@ from lab.export.annotations import (
     status_label,
 )
 from lab.export.diagram_layout import REACH, dense_cells, passing
-from lab.export.excerpt import Excerpt
+from lab.export.excerpt import Excerpt, ExportError
 from lab.export.figure_frame import Frame, frame_of
-from lab.export.figure_themes import FONT, Theme
+from lab.export.figure_options import FONT, Theme
 from lab.export.message_labels import (
     LINE,
     FanOut,
@@ -37,7 +41,7 @@ from lab.export.message_labels import (
     kind_names,
     place_label,
 )
-from lab.export.placement import Anchor, Labels, Position, Text, rectangle
+from lab.export.placement import Anchor, Labels, Position, Text, cut_to_width, rectangle, text_width, wrap_to_width
 from lab.export.svg_shapes import (
     NOTE_SIGNS,
     arrow_head,
@@ -49,7 +53,6 @@ from lab.export.svg_shapes import (
     status_sign,
     symbol,
 )
-from lab.export.text_metrics import cut_to_width, text_width, wrap_to_width
 from lab.units import CountText, format_us
 
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -781,3 +784,36 @@ def _most_important(
 def _describe_fault_interval(interval: FaultInterval) -> str:
     shown, touched = printable(describe_fault(interval.fault)), f"{interval.fault.touched:,}"
     return f"{shown}\n{describe_span(interval)}\naffected: {touched}"
+
+
+_CREATED, _NO_DATE = re.compile(rb"(/CreationDate \(D:)(\d+)"), b"20000101000000"
+"""The date of a PDF, and what replaces it, so that the same recording gives the same bytes."""
+_PIXELS_PER_PIXEL = 2.0
+"""For screens and projectors with small pixels."""
+
+
+def write_pdf(excerpt: Excerpt, out: TextIO) -> None:
+    """Write to the binary file below ``out``. Raises ExportError without the extra."""
+    cairo = load_cairosvg()
+    pdf = cairo.svg2pdf(bytestring=_for_print(excerpt))
+    out.buffer.write(_CREATED.sub(lambda hit: hit[1] + _NO_DATE[: len(hit[2])], pdf))
+
+
+def write_png(excerpt: Excerpt, out: TextIO) -> None:
+    """Write to the binary file below ``out``. Raises ExportError without the extra."""
+    cairo = load_cairosvg()
+    out.buffer.write(cairo.svg2png(bytestring=_for_print(excerpt), scale=_PIXELS_PER_PIXEL))
+
+
+def _for_print(excerpt: Excerpt) -> bytes:
+    return diagram_of(excerpt, medium="print").encode()
+
+
+def load_cairosvg() -> Any:
+    try:
+        return importlib.import_module("cairosvg")
+    except ImportError:
+        what = "this requires CairoSVG: pip install 'coordinator-lab[figures]'"
+    except OSError:  # it loads the library of the system
+        what = "this requires the library cairo of your system: apt install libcairo2, or brew install cairo"
+    raise ExportError(f"{what}; or export to svg, which other programs convert")

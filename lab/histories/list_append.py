@@ -19,10 +19,9 @@ from itertools import pairwise
 from typing import Any
 
 from lab.histories.anomalies import Anomaly, ConsistencyModel
-from lab.histories.cycles import MAX_STEPS
 from lab.histories.dependency_graph import DependencyGraph, Edge
 from lab.histories.operations import History, Operation
-from lab.histories.transaction_result import TransactionResult, judge_transactions
+from lab.histories.transaction_result import MAX_STEPS, TransactionResult, judge_transactions
 from lab.histories.transactions import Transaction, read_transactions
 from lab.histories.values import format_value
 

@@ -20,11 +20,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from lab.histories.anomalies import Anomaly, ConsistencyModel
-from lab.histories.cycles import MAX_STEPS
 from lab.histories.dependency_graph import DependencyGraph, Edge
 from lab.histories.list_append import lost_updates
 from lab.histories.operations import History
-from lab.histories.transaction_result import TransactionResult, judge_transactions
+from lab.histories.transaction_result import MAX_STEPS, TransactionResult, judge_transactions
 from lab.histories.transactions import Transaction, read_transactions
 from lab.histories.values import format_value
 

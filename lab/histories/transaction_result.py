@@ -1,13 +1,154 @@
-"""The verdict on a history of transactions: whether a consistency model allows it, and what is ruled out."""
+"""The verdict on a history of transactions: the cycles of their dependencies, and which models these rule out.
+
+The cycles come the worst first, each as short as possible, with the name of its anomaly. A cycle is named by its
+edges: only ww is G0; ww and wr, G1c; one rw, G-single; several, of which no two stand together, G-nonadjacent; any
+others, G2-item. Within a strongly connected component one cycle is reported, and another only for a component that
+has none of those reported already: so each part of the history that cannot be ordered is shown once, by the worst
+that happened in it.
+"""
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from lab.histories.anomalies import MODELS, Anomaly, ConsistencyModel
-from lab.histories.cycles import add_real_time_order, add_session_order, find_cycles
-from lab.histories.dependency_graph import DependencyGraph, EdgeKind
+from lab.histories.dependency_graph import Budget, DependencyGraph, Edge, EdgeKind
 from lab.histories.results import CheckResult, Word
-from lab.histories.transactions import Transaction
+from lab.histories.transactions import Transaction, real_time_pairs, session_pairs
 from lab.units import format_count
+
+MAX_STEPS = 1_000_000
+"""The default bound on the steps that the searches for cycles take together."""
+
+
+class _Search(NamedTuple):
+    first: tuple[EdgeKind, ...]
+    rest: tuple[EdgeKind, ...]
+    apart: bool = False
+
+
+_SEARCHES = (
+    _Search(("ww",), ("ww",)),
+    _Search(("wr",), ("ww", "wr")),
+    _Search(("rw",), ("ww", "wr")),
+    _Search(("rw",), ("ww", "wr", "rw"), True),
+    _Search(("rw",), ("ww", "wr", "rw")),
+)
+
+
+_ORDERS: tuple[EdgeKind, ...] = ("process", "real-time")
+"""The orders that a model may keep besides dependencies; the last one is kept by the strongest alone."""
+
+
+def add_session_order(graph: DependencyGraph, transactions: Sequence[Transaction]) -> None:
+    """Add an edge from each transaction of a client to its next."""
+    for source, target in session_pairs(transactions):
+        graph.add(_order_edge(source, target, "process", transactions))
+
+
+def add_real_time_order(graph: DependencyGraph, transactions: Sequence[Transaction]) -> None:
+    """Add edges from each transaction to those that were called after it was over."""
+    for source, target in real_time_pairs(transactions):
+        graph.add(_order_edge(source, target, "real-time", transactions))
+
+
+def _order_edge(source: int, target: int, kind: EdgeKind, transactions: Sequence[Transaction]) -> Edge:
+    one, other = transactions[source], transactions[target]
+    if kind == "process":
+        return Edge(source, target, kind, f"{one.operation.process} called {other.name} after {one.name}")
+    return Edge(source, target, kind, f"{one.name} was over before {other.name} was called")
+
+
+def find_cycles(
+    graph: DependencyGraph,
+    transactions: Sequence[Transaction],
+    extra: Sequence[EdgeKind] = (),
+    known: Sequence[Anomaly] = (),
+    max_steps: int = MAX_STEPS,
+) -> tuple[list[Anomaly], bool]:
+    """Return the cycles as anomalies, and whether the search for worse or shorter ones came to its end.
+
+    ``extra``: also these orders, of sessions or of real time, each once cycles without it are found. ``known``: a
+    component that holds all transactions of one of these anomalies is not shown again by a cycle with an rw edge,
+    if the anomaly rules out as much.
+    """
+    budget = Budget(max_steps)
+    number_of = {each.operation.index: number for number, each in enumerate(transactions)}
+    reported: list[set[int]] = []
+    found = []
+    for orders in (tuple(extra[:count]) for count in range(len(extra) + 1)):
+        everything: tuple[EdgeKind, ...] = ("ww", "wr", "rw", *orders)
+        cyclic = set[int]().union(*graph.components(everything))
+        for search in _SEARCHES if cyclic else ():
+            first = orders if orders and search.first != ("rw",) else search.first
+            rest = (*search.rest, *orders)
+            shown = list(reported)
+            if "rw" in first:
+                shown += [
+                    {number_of[each.index] for each in anomaly.operations}
+                    for anomaly in known
+                    if orders or anomaly.violates("snapshot isolation")
+                ]
+            for component in graph.components(tuple(dict.fromkeys((*first, *rest))), cyclic):
+                if not any(each <= component for each in shown):
+                    own = Budget(max_steps) if search is _SEARCHES[-1] else budget  # some cycle is there
+                    cycle = graph.shortest_cycle(first, rest, component, own, search.apart)
+                    if cycle:
+                        cycle = _shortened(cycle, transactions)
+                        reported.append({edge.source for edge in cycle})
+                        found.append(_anomaly(cycle, transactions))
+    return found, not budget.is_spent
+
+
+def name_of_cycle(cycle: Sequence[Edge]) -> str:
+    """Return the name of the anomaly that a cycle of these edges is."""
+    kinds = [edge.kind for edge in cycle]
+    reads = kinds.count("rw")
+    if reads == 0:
+        name = "G1c" if "wr" in kinds else "G0"
+    elif reads == 1:
+        name = "G-single"
+    else:
+        adjacent = any(one == other == "rw" for one, other in pairwise([*kinds, kinds[0]]))
+        name = "G2-item" if adjacent else "G-nonadjacent"
+    order = next((kind for kind in reversed(_ORDERS) if kind in kinds), None)
+    return f"{name}-{order}" if order else name
+
+
+def _shortened(cycle: Sequence[Edge], transactions: Sequence[Transaction]) -> list[Edge]:
+    """Return the cycle with one edge wherever the order of clients or of real time leads as far as several do.
+
+    The graph has not all edges of these orders, only those from which the others follow.
+    """
+    start = next((place for place, edge in enumerate(cycle) if edge.kind == "rw"), 0)
+    edges = [*cycle[start:], *cycle[:start]]
+    shortened: list[Edge] = []
+    while edges:
+        length = next(
+            (length for length in range(len(edges), 1, -1) if _order_in(edges[:length], transactions)), 1
+        )
+        kind = _order_in(edges[:length], transactions)
+        source, target = edges[0].source, edges[length - 1].target
+        shortened.append(edges[0] if kind is None else _order_edge(source, target, kind, transactions))
+        del edges[:length]
+    return shortened
+
+
+def _order_in(edges: Sequence[Edge], transactions: Sequence[Transaction]) -> EdgeKind | None:
+    """Return the order in this part of a cycle, without rw, that has its ends in their order."""
+    kinds = {edge.kind for edge in edges}
+    one, other = transactions[edges[0].source].operation, transactions[edges[-1].target].operation
+    if "rw" not in kinds and "real-time" in kinds and one.precedes(other):
+        return "real-time"
+    if "rw" not in kinds and "process" in kinds and one.process == other.process and one.index < other.index:
+        return "process"
+    return None
+
+
+def _anomaly(cycle: Sequence[Edge], transactions: Sequence[Transaction]) -> Anomaly:
+    steps = [f"{edge.text} ({edge.kind})" for edge in cycle]
+    text = f"{'; '.join(steps)}; so {transactions[cycle[0].source].name} would come before itself"
+    return Anomaly(name_of_cycle(cycle), text, tuple(transactions[edge.source].operation for edge in cycle))
 
 
 class TransactionResult(CheckResult, frozen=True):

@@ -11,12 +11,11 @@ import drawsvg
 from markdown_it import MarkdownIt
 
 from lab.export.annotations import printable
-from lab.export.figure_options import FigureOptions
-from lab.export.figure_themes import FONT, THEMES, Theme
+from lab.export.figure_options import FONT, THEMES, FigureOptions, Theme
 from lab.export.film_frames import FilmFrame, FilmFrames, load_pillow
-from lab.export.printed import load_cairosvg
+from lab.export.placement import wrap_to_width
+from lab.export.svg_diagram import load_cairosvg
 from lab.export.svg_shapes import text
-from lab.export.text_metrics import wrap_to_width
 from lab.lectures.lecture import Question, Step
 from lab.lectures.presentation import THINKING_US, reading_us
 from lab.lectures.recorded_lecture import RecordedLecture

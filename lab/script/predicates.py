@@ -12,7 +12,6 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
 from lab.recording.snapshot import NodeState
 from lab.script.scope import CommandError, Scope, format_link
-from lab.script.value_types import ANYTHING, LIST, YES_OR_NO
 from lab.script.values import (
     UNKNOWN,
     UP,
@@ -29,7 +28,7 @@ from lab.script.values import (
     nobody,
     states_of,
 )
-from lab.script.vocabulary import STATES, brought_by, refuse_term
+from lab.script.vocabulary import ANYTHING, LIST, STATES, YES_OR_NO, brought_by, refuse_term
 
 _STATE_TESTS: dict[str, Callable[[NodeState], bool]] = {
     "normal": lambda view: view.status == "Normal",

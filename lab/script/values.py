@@ -12,8 +12,20 @@ from lab.kernel import Protocol
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState, ProcessState
 from lab.script.scope import CommandError, Scope, format_link, join_words, require_node
-from lab.script.value_types import AMOUNT, ANYTHING, CENTS, NUMBER, WORD, YES_OR_NO, ValueType, type_of
-from lab.script.vocabulary import brought_by, brought_to, evaluate, require_term
+from lab.script.vocabulary import (
+    AMOUNT,
+    ANYTHING,
+    CENTS,
+    NUMBER,
+    WORD,
+    YES_OR_NO,
+    ValueType,
+    brought_by,
+    brought_to,
+    evaluate,
+    require_term,
+    type_of,
+)
 from lab.text import did_you_mean
 
 Who = int | Literal["all", "any", "coordinator"]

@@ -16,11 +16,11 @@ import msgspec
 from msgspec.structs import replace
 
 from lab.analysis.bookmarks import Bookmarks
+from lab.analysis.elections import StatusHistory
 from lab.analysis.group_history import GroupLog
 from lab.analysis.inspection import LastSteps, StoredFields
 from lab.analysis.marks import Density, Marks
 from lab.analysis.script_log import ScriptLog
-from lab.analysis.status_history import StatusHistory
 from lab.exercises.exercise import Exercise
 from lab.properties.declarations import Declared
 from lab.properties.history_verdict import judge_history, workload_of

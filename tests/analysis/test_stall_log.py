@@ -1,6 +1,6 @@
 """How much of a delay the stalls of a run explain."""
 
-from lab.analysis.stall_log import StallLog
+from lab.properties.conditions import StallLog
 from lab.recording.records import Stall
 
 

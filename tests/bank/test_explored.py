@@ -13,8 +13,8 @@ from lab.properties.judge import Judge
 from lab.protocols import Algorithm, find_protocol
 from lab.recording.records import Header
 from lab.recording.writer import MemoryLog
+from lab.worlds.explored.counterexample import PathExecution
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import Move, Timeouts
 from tests.campaign.commit_mutants import UncertainAborts
 from tests.harness import simulated_header

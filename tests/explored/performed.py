@@ -10,7 +10,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Header, Record
 from lab.recording.writer import MemoryLog, Writer
 from lab.replay.reexecution import reexecute
-from lab.worlds.explored.path_execution import PathExecution
+from lab.worlds.explored.counterexample import PathExecution
 from lab.worlds.explored.states import Move, Timeouts
 from tests.explored.toys import header_of
 

@@ -10,8 +10,8 @@ from lab.properties.judge import Judge
 from lab.protocols import TwoPhaseCommit
 from lab.recording.records import Header
 from lab.recording.writer import MemoryLog
+from lab.worlds.explored.counterexample import PathExecution
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.path_execution import PathExecution
 from tests.campaign import commit_mutants as mutants
 from tests.harness import simulated_header
 from tests.profile import sampled

@@ -9,8 +9,8 @@ from lab.protocols import Bully, Election
 from lab.recording.records import Commanded, Fault, Record
 from lab.recording.writer import MemoryLog
 from lab.replay.reexecution import Reexecution
+from lab.worlds.explored.counterexample import PathExecution
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import CUT, CUTS, WHOLE, Cuts, Move, Timeouts, links_of
 from tests.explored.performed import judged, performed
 from tests.explored.toys import (

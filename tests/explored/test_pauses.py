@@ -10,8 +10,8 @@ from lab.protocols import Bully, Election
 from lab.recording.records import Commanded, Process
 from lab.recording.writer import MemoryLog
 from lab.replay.reexecution import Reexecution
+from lab.worlds.explored.counterexample import PathExecution
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import PAUSED, PAUSES, State, Timeouts, links_of
 from tests.explored.performed import assert_it_re_executes, judged, performed
 from tests.explored.toys import Announcing, Asking, Beating, Counting, Sulking, explorer_of, header_of

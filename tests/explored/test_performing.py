@@ -11,8 +11,8 @@ from lab.protocols import Bully, Election
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Process, Record, Routed
 from lab.recording.writer import MemoryLog
+from lab.worlds.explored.counterexample import PathExecution
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import State, Timeouts, links_of
 from tests.campaign.mutants import BlindCheck, NoTimeout
 from tests.explored.performed import assert_it_re_executes, judged, performed

@@ -20,7 +20,7 @@ from lab.export.figure_options import FigureOptions
 from lab.export.film import chapters_of
 from lab.export.film_files import encode_gif, write_gif, write_mp4
 from lab.export.film_frames import FilmFrame, FilmFrames
-from lab.export.text_metrics import text_width
+from lab.export.placement import text_width
 from lab.recording.reader import FileRecords, open_recording
 from tests.export.test_printed import needs_cairo
 from tests.export.windows import RECORDINGS

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from lab.export.excerpt import Excerpt, ExportError, ExportOptions, read_excerpt
 from lab.export.figure_options import FigureOptions
-from lab.export.placement import Labels, Text, overlap, rectangle
+from lab.export.placement import Labels, Text, cut_to_width, overlap, rectangle, text_width, wrap_to_width
 from lab.export.svg_diagram import Picture, diagram_of
-from lab.export.text_metrics import cut_to_width, text_width, wrap_to_width
 from lab.recording.reader import open_recording
 from tests.export.fault_recordings import excerpt_in, runs, windows
 from tests.export.windows import RECORDINGS

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from lab.export.excerpt import Excerpt, ExportError, ExportOptions, read_excerpt
-from lab.export.figure_options import FigureOptions
-from lab.export.figure_themes import parse_length
-from lab.export.printed import write_pdf, write_png
+from lab.export.figure_options import FigureOptions, parse_length
+from lab.export.svg_diagram import write_pdf, write_png
 from lab.recording.reader import open_recording
 from tests.export.windows import RECORDINGS
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.histories.cycles import name_of_cycle
 from lab.histories.dependency_graph import Budget, DependencyGraph, Edge, EdgeKind
+from lab.histories.transaction_result import name_of_cycle
 
 VERTICES = range(6)
 EDGES = st.lists(

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from lab.histories.counters import acceptable_sums, check_g_counter, check_pn_counter, format_spans
 from lab.histories.kafka import check_kafka
 from lab.histories.operations import ErrorReply, History, HistoryBuilder, HistoryError, Outcome
-from lab.histories.replies import check_echo, check_unique_ids
 from lab.histories.results import CheckResult
 from lab.histories.sets import check_broadcast, check_g_set
-from lab.histories.workloads import WORKLOADS
+from lab.histories.workloads import WORKLOADS, check_echo, check_unique_ids
 from tests.histories.building import history_of
 from tests.profile import amount
 

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.app import App, ComposeResult
 
-from lab.analysis.status_history import StatusHistory
+from lab.analysis.elections import StatusHistory
 from lab.glyphs import UNICODE
 from lab.kernel import Started, Step
 from lab.protocols import Algorithm, Bully, InvitationElection

@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 from rich.text import Text
 
-from lab.analysis.status_history import CALM
+from lab.analysis.elections import CALM
 from lab.styles import DIM, Line, Piece, ThemeStyles, fit
 from lab.tui.widgets.node_rows import visible
 from lab.tui.widgets.pane import STOPPED, Leaders, Pane, process_text

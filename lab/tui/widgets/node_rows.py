@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from rich.style import Style
 
-from lab.analysis.status_history import CALM
+from lab.analysis.elections import CALM
 from lab.styles import DIM, Line, Piece, ThemeStyles, fit
 from lab.tui.widgets.pane import STOPPED, STRIP_SECONDS, Pane, process_text
 from lab.units import format_ranges

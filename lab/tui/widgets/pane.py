@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from lab.analysis.elections import CALM, StatusHistory
 from lab.analysis.group_history import GroupLog
-from lab.analysis.status_history import CALM, StatusHistory
 from lab.kernel import Wait
 from lab.properties.assertions import ASSUMPTIONS
 from lab.recording.log_lines import format_value

@@ -21,7 +21,7 @@ from msgspec import Struct
 from lab.kernel import CommandInput
 from lab.properties.assertions import RAISES
 from lab.properties.declarations import OverHistory
-from lab.properties.given_calls import GivenCalls
+from lab.properties.history_verdict import GivenCalls
 from lab.properties.registry import RunProperties
 from lab.protocols import Algorithm
 from lab.recording.records import Header

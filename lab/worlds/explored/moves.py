@@ -42,7 +42,7 @@ the executions.
 from typing import NamedTuple
 
 from lab.kernel import CommandInput
-from lab.properties.given_calls import GivenCalls
+from lab.properties.history_verdict import GivenCalls
 from lab.worlds.explored.local_states import LocalStates, Transition
 from lab.worlds.explored.part_changes import Parts
 from lab.worlds.explored.states import (
