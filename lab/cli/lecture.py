@@ -25,11 +25,16 @@ from lab.cli.terminal import (
 from lab.export.excerpt import ExportError, Film
 from lab.export.film_files import GIF_FRAMES_PER_S, MP4_FRAMES_PER_S, encode_gif, encode_mp4, find_ffmpeg
 from lab.lectures.lecture import Lecture, Question, Step
-from lab.lectures.lecture_check import choices_without_condition, lecture_problems, run_problems
 from lab.lectures.lecture_film import LectureFilm
 from lab.lectures.lecture_handout import format_handout
 from lab.lectures.lecture_reader import find_lecture, names, read_lecture
-from lab.lectures.recorded_lecture import RecordedLecture, record_lecture
+from lab.lectures.recorded_lecture import (
+    RecordedLecture,
+    choices_without_condition,
+    lecture_problems,
+    record_lecture,
+    run_problems,
+)
 from lab.lectures.slides import format_slides
 from lab.output import print_error, print_line, print_text
 from lab.text import sanitize
@@ -447,7 +452,7 @@ def _film(suffix: str, recorded: RecordedLecture, progress: Progress) -> bytes:
 
 
 def _cast(recorded: RecordedLecture, progress: Progress) -> bytes:
-    from lab.tui.apps.lecture_cast import write_lecture_cast  # noqa: PLC0415 - loads the interface
+    from lab.tui.apps.cast import write_lecture_cast  # noqa: PLC0415 - loads the interface
 
     out = io.StringIO()
     write_lecture_cast(recorded.presentation, out, Film(), progress)

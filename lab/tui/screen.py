@@ -24,7 +24,6 @@ from lab.tui.controllers.branching import RunController
 from lab.tui.controllers.cluster import ClusterController
 from lab.tui.controllers.display import DisplayController
 from lab.tui.controllers.layout import LayoutController, LayoutSettings
-from lab.tui.controllers.palette import ActionProvider
 from lab.tui.controllers.playback import PlaybackController
 from lab.tui.controllers.predicting import PredictController
 from lab.tui.controllers.search import SearchController
@@ -41,9 +40,9 @@ from lab.tui.views.log_view import MessageLog, RecordDialog
 from lab.tui.views.network_view import NetworkView
 from lab.tui.views.views import LOG, Views
 from lab.tui.widgets.hall import Hall
+from lab.tui.widgets.help import ActionProvider
 from lab.tui.widgets.key_lines import KeyLine, Tab, TabLine
 from lab.tui.widgets.node_panes import NodePanes
-from lab.tui.widgets.outside_line import OutsideLine
 from lab.tui.widgets.pane import Pane, format_faults, leaders_of, panes_of
 from lab.tui.widgets.prompts import SYNONYMS, CommandLine, Prompt, SearchLine
 from lab.tui.widgets.scrub_bar import ScrubBar
@@ -53,11 +52,12 @@ from lab.tui.widgets.status_lines import (
     FaultLines,
     Headline,
     MessageLine,
+    OutsideLine,
     TitleLine,
     VerdictLine,
+    WatchLines,
     title_text,
 )
-from lab.tui.widgets.watch_lines import WatchLines
 from lab.worlds.feed_protocol import Clock
 
 _SLOW_FRAMES = 3

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from lab.guide.contents import find_page
-from lab.lectures.lecture_check import choices_without_condition, lecture_problems
 from lab.lectures.lecture_reader import find_lecture, names, read_lecture
 from lab.lectures.presentation import Stop
-from lab.lectures.recorded_lecture import record_lecture
+from lab.lectures.recorded_lecture import choices_without_condition, lecture_problems, record_lecture
 from tests.lectures.lecture_files import TEXT, line_of, make_lecture, write_lecture
 from tests.profile import sampled
 

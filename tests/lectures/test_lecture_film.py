@@ -8,7 +8,7 @@ import pyte
 
 from lab.export.excerpt import Film
 from lab.lectures.recorded_lecture import record_lecture
-from lab.tui.apps.lecture_cast import write_lecture_cast
+from lab.tui.apps.cast import write_lecture_cast
 from tests.lectures.lecture_files import make_lecture
 
 

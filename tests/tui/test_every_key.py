@@ -16,10 +16,10 @@ from textual.events import Paste
 from lab.recording.records import Link
 from lab.recording.writer import Writer
 from lab.tui.actions import ACTIONS, Action
-from lab.tui.controllers.palette import ActionProvider
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.views.views import LOG, VIEWS
+from lab.tui.widgets.help import ActionProvider
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.analysis.split_field import split_run
 from tests.harness import TIMING

@@ -11,7 +11,7 @@ from lab.kernel import Received, Step, Wait
 from lab.recording.snapshot import NodeState
 from lab.styles import ThemeStyles
 from lab.tui.controllers.layout import allot
-from lab.tui.widgets.outside_line import OutsideLine, outside_pieces
+from lab.tui.widgets.status_lines import OutsideLine, outside_pieces
 from tests.roles import servers
 from tests.tui.seen import Seen, replay
 

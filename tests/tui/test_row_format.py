@@ -5,7 +5,7 @@ import pytest
 from lab.glyphs import glyphs_for
 from lab.recording.log_lines import LogLine
 from lab.styles import ThemeStyles
-from lab.tui.views.row_format import RowFormat
+from lab.tui.views.log_view import RowFormat
 
 STYLES = ThemeStyles(glyphs_for({"LC_ALL": "C.UTF-8"}))
 NAMES = {4: "c4", 7: "lin-kv"}

@@ -25,7 +25,7 @@ from lab.tui.controllers.watching import ReadingChanges
 from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.prompts import CommandLine, RunWords, complete
-from lab.tui.widgets.watch_lines import WatchLines, watch_rows
+from lab.tui.widgets.status_lines import WatchLines, watch_rows
 from lab.worlds.loading.config import RunConfig
 from tests.harness import TIMING
 from tests.tui.recorded import SHIPPED

@@ -8,11 +8,10 @@ from rich.text import Text
 from textual import events
 from textual.binding import BindingType
 
-from lab.analysis.connectivity import Pair
 from lab.script.verbs import VERBS
 from lab.styles import DIM, ThemeStyles
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.views.network_state import NetworkNow
+from lab.tui.views.network_state import NetworkNow, Pair
 from lab.tui.widgets.dialogs import ListDialog, TextBox, TypedNumber
 from lab.tui.widgets.prompts import CommandLine
 

@@ -17,8 +17,7 @@ from lab.tui.context import ActionHandler, RunContext
 from lab.tui.views.views import EXERCISE, LOG, Views
 from lab.tui.widgets.key_lines import TabLine
 from lab.tui.widgets.node_panes import Density, NodePanes
-from lab.tui.widgets.status_lines import Headline, TitleLine
-from lab.tui.widgets.watch_lines import WatchLines
+from lab.tui.widgets.status_lines import Headline, TitleLine, WatchLines
 
 _Percent = Annotated[int, Meta(ge=5, le=90)]
 

@@ -13,7 +13,7 @@ from lab.script.scope import CommandError
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
 from lab.tui.views.lines_view import RowsView
-from lab.tui.views.row_format import RowFormat
+from lab.tui.views.log_view import RowFormat
 from lab.tui.views.views import LOG, Views
 from lab.tui.widgets.prompts import Purpose, SearchLine
 from lab.units import format_count

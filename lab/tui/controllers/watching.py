@@ -13,7 +13,7 @@ from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController, keep_watches
 from lab.tui.widgets.dialogs import ListDialog
 from lab.tui.widgets.prompts import CommandLine
-from lab.tui.widgets.watch_lines import WatchEntry, WatchLines
+from lab.tui.widgets.status_lines import WatchEntry, WatchLines
 
 _ALL = "all"
 _MOST = 50

@@ -1,4 +1,9 @@
-"""The base class of all applications: a clean exit on every signal, the themes, NO_COLOR, ASCII where needed."""
+"""The base class of all applications: a clean exit on every signal, the themes, NO_COLOR, ASCII where needed.
+
+It gives a widget that is dragged all events of the mouse. A widget that captured the mouse in its own handler of
+the press would do so too late where the terminal sends a whole drag at once, as it does over a slow line: the rest
+would go to whatever lies below.
+"""
 
 import asyncio
 import os
@@ -22,8 +27,16 @@ from lab.glyphs import draws_unicode
 from lab.palette import Palette
 from lab.styles import to_ascii
 from lab.text import remove_controls
-from lab.tui.terminal.draggable import Draggable
 from lab.tui.terminal.guard import end_announcement
+
+
+class Draggable:
+    """A widget that receives all events of the mouse from where a button is pressed on it until it is released."""
+
+    def is_grabbed_at(self, x: int, y: int) -> bool:
+        """Return whether a drag may begin at this place of the screen, which is on the widget."""
+        return True
+
 
 DARK, LIGHT = "lab-dark", "lab-light"
 _GROUNDS = {

@@ -29,13 +29,13 @@ from itertools import chain, combinations, pairwise
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.analysis.connectivity import Pair
 from lab.styles import DIM, Line, Piece, ThemeStyles, fit, width_of, wrap_words
 from lab.tui.views.network_state import (
     FAULT_LABELS,
     OUTCOMES,
     NetworkNode,
     NetworkNow,
+    Pair,
     cell_of,
     label_of,
     style_of,

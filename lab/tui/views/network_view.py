@@ -12,14 +12,13 @@ from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 
-from lab.analysis.connectivity import Pair
 from lab.recording.cluster_state import ClusterState
 from lab.styles import DIM, Line, ThemeStyles, fit, width_of, wrap_words
 from lab.tui.player import Cursor, Picked
 from lab.tui.source import Source
 from lab.tui.views.lines_view import PictureView
 from lab.tui.views.network_drawing import Matrix, Sides
-from lab.tui.views.network_state import FAULT_LABELS, NetworkNow, describe_link, format_latency, network_now
+from lab.tui.views.network_state import FAULT_LABELS, NetworkNow, Pair, describe_link, format_latency, network_now
 
 _BOXES_WIDTH = 76
 """The least columns for boxes beside the matrix."""

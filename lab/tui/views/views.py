@@ -14,7 +14,7 @@ from lab.styles import ThemeStyles
 from lab.tasks.extension import built_in_extensions
 from lab.tui.player import Cursor, Picked
 from lab.tui.source import Source
-from lab.tui.terminal.draggable import Draggable
+from lab.tui.terminal.terminal_app import Draggable
 from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.code_view import CodeView
 from lab.tui.views.compare_view import CompareView

@@ -1,6 +1,11 @@
-"""The help: all keys, commands and signs."""
+"""The actions to look up: the help, with all keys, commands and signs; and the command palette (Ctrl+P).
 
-from collections.abc import Iterator, Sequence
+The palette has every action that is available now, found by any of its letters, with its key.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Protocol, cast
 
 from rich.console import Group
 from rich.padding import Padding
@@ -9,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 
 from lab.script.verbs import VERBS, Verb, bare_commands
 from lab.styles import DIM, ThemeStyles
@@ -211,3 +218,46 @@ def _table(*styles: str) -> Table:
         table.add_column(style=style, no_wrap=True)
     table.add_column(style=styles[-1])
     return table
+
+
+class ActionTarget(Protocol):
+    """A screen whose actions the palette offers."""
+
+    def actions(self) -> Sequence[Action]:
+        """Return the actions that are available now."""
+
+    def action_do(self, word: str, rest: str = "") -> None:
+        """Perform the action with this word."""
+
+
+class ActionProvider(Provider):
+    """Offers the actions of the screen on which the palette was opened."""
+
+    @property
+    def _target(self) -> ActionTarget:
+        return cast(ActionTarget, self.screen)
+
+    async def discover(self) -> Hits:
+        """Yield all actions, in the order of the table."""
+        for action in self._target.actions():
+            yield DiscoveryHit(Content(_label(action)), self._call(action), _label(action), action.help)
+
+    async def search(self, query: str) -> Hits:
+        """Yield the actions whose word or help matches, the best first."""
+        matcher = self.matcher(query)
+        for action in self._target.actions():
+            by_word, by_help = matcher.match(action.word), matcher.match(action.help) / 2
+            if score := max(by_word, by_help):
+                shown = matcher.highlight(action.word) + Content(_key(action))
+                yield Hit(score, shown, self._call(action), _label(action), action.help)
+
+    def _call(self, action: Action) -> Callable[[], None]:
+        return partial(self._target.action_do, action.word)
+
+
+def _key(action: Action) -> str:
+    return f"   {action.shown}" if action.shown else ""
+
+
+def _label(action: Action) -> str:
+    return f"{action.word}{_key(action)}"

@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from lab.styles import DIM, Piece, ThemeStyles, fit, width_of
 from lab.tui.actions import FooterKey
-from lab.tui.terminal.draggable import Draggable
+from lab.tui.terminal.terminal_app import Draggable
 
 
 class Tab(Struct, frozen=True):

@@ -20,7 +20,7 @@ from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.player import Player, format_pace
 from lab.tui.source import Source
-from lab.tui.terminal.draggable import Draggable
+from lab.tui.terminal.terminal_app import Draggable
 from lab.units import format_count
 from lab.worlds.feed_protocol import Clock
 

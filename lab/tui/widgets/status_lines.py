@@ -1,9 +1,10 @@
-"""The lines around the views: title, captions, leaders, faults in force, verdicts."""
+"""The lines around the views: title, captions, leaders, faults, verdicts, clients and services, watches."""
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
@@ -11,12 +12,14 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from lab.recording.records import Captioned
+from lab.recording.snapshot import NodeState
+from lab.script.watches import UNKNOWN_TEXT, Reading
 from lab.styles import DIM, Piece, ThemeStyles, fit, width_of
 from lab.text import sanitize
 from lab.tui.player import Player, format_pace
 from lab.tui.source import Source
 from lab.tui.verdict_text import VerdictText
-from lab.tui.widgets.pane import Leaders
+from lab.tui.widgets.pane import Leaders, process_text
 from lab.units import format_count
 
 _LONGEST_REMARK = 60
@@ -297,3 +300,151 @@ def _rows(caption: Captioned, width: int, most: int, styles: ThemeStyles, style:
         [sign, *fit([(first, style)], room), (clock, DIM)],
         *(fit([("  ", style), (row, style)], width) for row in others),
     ]
+
+
+_GAP = "  "
+_SLOT = 12
+"""The columns for what a node does, so that the others do not move when it does something: ``c4 Write → 1``."""
+_COUNTED = {"ok": "ok", "failed": "errors", "unknown": "unanswered"}
+"""The fields in which a client counts its calls since it has started, and what they are called here."""
+_ANSWERS = " answers"
+_LONGEST_NAME, _LONGEST_CALL = 16, 24
+
+
+class OutsideLine(Line):
+    """The nodes outside the cluster. Without any, it does not exist."""
+
+    DEFAULT_CSS = "OutsideLine { height: 1; padding: 0 1; }"
+
+    def show(self, nodes: Iterable[NodeState], names: Mapping[int, str], styles: ThemeStyles) -> None:
+        """Show these nodes, which have names."""
+        pieces = outside_pieces(nodes, names, styles)
+        self.put(Text.assemble(*fit(pieces, self.content_size.width or self.app.size.width - 2)))
+
+
+def outside_pieces(nodes: Iterable[NodeState], names: Mapping[int, str], styles: ThemeStyles) -> list[Piece]:
+    """Return what became of all calls, and what each node does: ``calls 152 ok, 1 unanswered  c4 Write → 1``."""
+    views = sorted(nodes, key=lambda view: view.id)
+    pieces = list(_counts(views, styles))
+    for view in views:
+        name = sanitize(names.get(view.id, str(view.id)), _LONGEST_NAME)
+        cell = [(name, Style(bold=True)), *_activity(view, names, styles)]
+        padding = " " * max(0, _SLOT - width_of(cell))
+        pieces += [(_GAP if pieces else "", Style()), *cell, (padding, Style())]
+    return pieces
+
+
+def _counts(views: Iterable[NodeState], styles: ThemeStyles) -> Iterator[Piece]:
+    """Yield how many calls of all clients had each outcome; those without an answer stand out."""
+    states = [view.state for view in views if all(isinstance(view.state.get(name), int) for name in _COUNTED)]
+    for field, word in _COUNTED.items() if states else ():
+        number = sum(state[field] for state in states)
+        if field == "ok":
+            yield f"calls {number:,} {word}", Style()
+        elif number:
+            yield f", {number:,} {word}", styles.warning if field == "unknown" else Style()
+
+
+def _activity(view: NodeState, names: Mapping[int, str], styles: ThemeStyles) -> Iterator[Piece]:
+    """Yield what a node does, if it has called an operation, or if its process is not running."""
+    wait = view.waits[0] if view.waits else None
+    if view.process != "running":
+        yield f" {styles.glyph(view.process)} {process_text(view.process)}", styles.status(view.process)
+    elif wait is not None and wait.peers and wait.what.endswith(_ANSWERS):
+        asked = " ".join(names.get(peer, str(peer)) for peer in wait.peers)
+        call = f"{wait.what.removesuffix(_ANSWERS)} {styles.glyphs.arrow} {asked}"
+        yield f" {sanitize(call, _LONGEST_CALL)}", DIM
+
+
+_WATCH_GAP = 4
+"""The columns between two watches in a row."""
+_LEAST_VALUE = 8
+"""The columns that a long expression leaves to its value."""
+
+
+class WatchEntry(Struct, frozen=True):
+    """An expression and its readings, those at the places in ``changed`` being new."""
+
+    text: str
+    readings: tuple[Reading, ...]
+    changed: frozenset[int] = frozenset()
+
+
+class WatchLines(Line):
+    """The watches: one in a row, or several if they are more than ``best_rows``. Without any, it does not exist.
+
+    ``rows`` is its height, at most ``most_rows``. The entries that do not fit are counted at its end.
+    """
+
+    DEFAULT_CSS = "WatchLines { height: auto; padding: 0 1; background: $boost; display: none; }"
+
+    def __init__(self) -> None:
+        super().__init__("watches")
+        self.rows = 0
+        self.best_rows = 1
+        self.most_rows = 1
+        self._widest: dict[str, int] = {}
+        """The widest value of each expression so far, so that columns do not move back and forth."""
+
+    def show(self, entries: Sequence[WatchEntry], styles: ThemeStyles) -> None:
+        """Show these entries."""
+        values = {each.text: _value_pieces(each, styles) for each in entries}
+        self._widest = {text: max(width_of(value), self._widest.get(text, 0)) for text, value in values.items()}
+        cells = [(text, values[text], self._widest[text]) for text in values]
+        lines = watch_rows(cells, self.app.size.width - 2, self.best_rows, self.most_rows)
+        self.rows = len(lines)
+        self.display = bool(lines)
+        self.put(Text("\n").join(Text.assemble(*line) for line in lines))
+
+
+_Cell = tuple[str, list[Piece], int]
+"""An expression, its value, and the width that the value may need."""
+
+
+def watch_rows(cells: Sequence[_Cell], width: int, best_rows: int, most_rows: int) -> list[list[Piece]]:
+    """Return the rows: one for each cell, or if that is more than ``best_rows``, as many cells in a row as fit."""
+    if len(cells) <= best_rows:
+        widest = max((cell_len(text) for text, _, _ in cells), default=0)
+        return [_cell_pieces(cell, widest, width) for cell in cells]
+    rows: list[list[list[Piece]]] = []
+    for place, cell in enumerate(cells):
+        pieces = _cell_pieces(cell, cell_len(cell[0]), width)
+        if rows and width_of(_joined([*rows[-1], pieces])) <= width:
+            rows[-1].append(pieces)
+        elif len(rows) < most_rows:
+            rows.append([pieces])
+        else:
+            return [*map(_joined, rows[:-1]), _counted(rows[-1], len(cells) - place, width)]
+    return [*map(_joined, rows)]
+
+
+def _joined(cells: Sequence[list[Piece]]) -> list[Piece]:
+    """Return cells in one row."""
+    gap: list[Piece] = [(" " * _WATCH_GAP, Style())]
+    return [*cells[0], *(piece for cell in cells[1:] for piece in (*gap, *cell))]
+
+
+def _counted(cells: Sequence[list[Piece]], left_out: int, width: int) -> list[Piece]:
+    """Return the last row with the number of the cells left out at its end, which is more if that needs space."""
+    more = f"  +{left_out} more"
+    if len(cells) > 1 and width_of(_joined(cells)) + cell_len(more) > width:
+        return _counted(cells[:-1], left_out + 1, width)
+    return [*fit(_joined(cells), width - cell_len(more)), (more, DIM)]
+
+
+def _cell_pieces(cell: _Cell, name: int, width: int) -> list[Piece]:
+    """Return an expression in ``name`` columns, fewer if its value has too little room, and the value."""
+    text, pieces, value = cell
+    name = min(name, width - 2 - min(value, max(_LEAST_VALUE, width // 2)))
+    return [*fit([(text, DIM)], name), ("  ", Style()), *fit(pieces, min(value, width - 2 - name))]
+
+
+def _value_pieces(entry: WatchEntry, styles: ThemeStyles) -> list[Piece]:
+    pieces: list[Piece] = []
+    for place, reading in enumerate(entry.readings):
+        if reading.node is not None:
+            pieces.append((f"{' ' if place else ''}{reading.node}:", DIM))
+        is_unknown = reading.text == UNKNOWN_TEXT
+        style = styles.accent if place in entry.changed else DIM if is_unknown else Style()
+        pieces.append((reading.text, style))
+    return pieces

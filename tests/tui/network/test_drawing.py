@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import pytest
 from rich.cells import cell_len
 
-from lab.analysis.connectivity import Pair
 from lab.analysis.group_history import GroupLog
 from lab.glyphs import glyphs_for
 from lab.protocols import InvitationElection
@@ -13,7 +12,7 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault, Link
 from lab.styles import Piece, ThemeStyles
 from lab.tui.views.network_drawing import Matrix, Sides
-from lab.tui.views.network_state import NetworkNow, describe_link, network_now
+from lab.tui.views.network_state import NetworkNow, Pair, describe_link, network_now
 from tests.harness import T_US, Rig
 
 STYLES = ThemeStyles(glyphs_for({"LANG": "C.UTF-8"}))

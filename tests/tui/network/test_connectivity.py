@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.analysis.connectivity import Pair, connected
+from lab.tui.views.network_state import Pair, connected
 
 
 def _between(*components: str) -> set[Pair]:
