@@ -15,7 +15,7 @@ from lab.export.formats import FORMATS, write_file
 from lab.places import recordings_folder
 from lab.protocols import Bully
 from lab.recording.reader import open_recording
-from lab.worlds.campaign.corpus import Corpus, load_corpus, save_corpus
+from lab.worlds.campaign.guidance import Corpus, load_corpus, save_corpus
 from lab.worlds.campaign.schedule import draw
 from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import base_of, plan

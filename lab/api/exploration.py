@@ -20,8 +20,8 @@ from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledErro
 from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
 from lab.worlds.loading.config import simulation_header
-from lab.worlds.loading.given_calls import calls_of
 from lab.worlds.loading.members import require_executable
+from lab.worlds.loading.roles import calls_of
 
 _TIMING = Timing(100_000, 100_000)
 """With Tm = Tp all times are multiples of Tm, and a request with its answer takes less than T."""

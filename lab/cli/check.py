@@ -29,8 +29,8 @@ from lab.cli.terminal import UsageError, interrupt_on_signals
 from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, RunOutcome, run_campaign, runs_left
 from lab.worlds.campaign.campaign_recording import MOST_PARTS, CampaignHeader, CampaignWriter
-from lab.worlds.campaign.corpus import load_corpus, save_corpus
 from lab.worlds.campaign.finding import format_rerun, shrink_finding, write_finding
+from lab.worlds.campaign.guidance import load_corpus, save_corpus
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import Schedule, draw, plan_of
 from lab.worlds.campaign.trial import SearchGoal

@@ -62,8 +62,8 @@ from lab.worlds.campaign.exploration import (
 from lab.worlds.explored.explorer import INTERRUPTED, NeverSettledError, SearchTally
 from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
-from lab.worlds.loading.given_calls import EXPLORED_WORKLOADS, calls_of
 from lab.worlds.loading.members import MemberTarget, members_in, require_executable
+from lab.worlds.loading.roles import EXPLORED_WORKLOADS, calls_of
 from lab.worlds.loading.settings import parameters_of, target_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 

@@ -4,8 +4,7 @@ from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.log import Log, as_lists
 from lab.kernel.node import Node
 from lab.kernel.payload import Payload, Request, encode
-from lab.kernel.protocol import Protocol, Timing, on, periodic, procedure
-from lab.kernel.protocol_command import ProtocolCommand, command
+from lab.kernel.protocol import Protocol, ProtocolCommand, Timing, command, on, periodic, procedure
 from lab.kernel.state import Auxiliary, Displayed, Safe
 from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait, Waits, Wrote
 

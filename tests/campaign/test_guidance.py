@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from lab.protocols import Algorithm, Bully, InvitationElection, Ring, Token, TwoPhaseCommit
 from lab.recording.records import Commanded
 from lab.worlds.campaign.campaign import Campaign, run_campaign
-from lab.worlds.campaign.corpus import Corpus, CorpusError, load_corpus, save_corpus, vary
-from lab.worlds.campaign.guidance import LAG, Guide
+from lab.worlds.campaign.guidance import LAG, Corpus, CorpusError, Guide, load_corpus, save_corpus, vary
 from lab.worlds.campaign.schedule import STRONGEST, Schedule, SchedulePlan, draw, draw_frame
 from lab.worlds.campaign.trial import SearchGoal, Trial, run_trial
 from lab.worlds.loading.targets import load_protocol

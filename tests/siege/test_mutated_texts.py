@@ -35,7 +35,7 @@ from lab.serve.gradebook import SealBook
 from lab.serve.student_lists import InvitationError, Invitations, ListError
 from lab.text import sanitize
 from lab.tui.controllers.layout import LayoutSettings, read_layout_settings
-from lab.worlds.campaign.corpus import CorpusError, load_corpus
+from lab.worlds.campaign.guidance import CorpusError, load_corpus
 from lab.worlds.campaign.schedule import draw, plan_of
 from lab.worlds.loading.settings import SettingError, Settings, parameters_of
 from lab.worlds.loading.targets import load_properties, load_protocol

@@ -24,10 +24,9 @@ from lab.tasks.analysis import Analysis
 from lab.tasks.extension import analysis_of, extension_class, start_analysis
 from lab.units import format_us
 from lab.worlds.campaign.cluster import on_cluster
-from lab.worlds.campaign.corpus import Corpus
 from lab.worlds.campaign.coverage import Way
 from lab.worlds.campaign.finding import Counterexample, counterexample_of
-from lab.worlds.campaign.guidance import LAG, Assignment, Guide, is_traced
+from lab.worlds.campaign.guidance import LAG, Assignment, Corpus, Guide, is_traced
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan
 from lab.worlds.campaign.situations import Majority, Situations, majorities_in
 from lab.worlds.campaign.systematic import Branch, roots

@@ -28,7 +28,7 @@ from lab.worlds.explored.counterexample import ExploredPath, path_to_violation, 
 from lab.worlds.explored.explorer import Explorer, SearchTally
 from lab.worlds.explored.states import Timeouts
 from lab.worlds.loading.config import simulation_header
-from lab.worlds.loading.given_calls import given_clients
+from lab.worlds.loading.roles import given_clients
 
 
 class SetUp(Struct, frozen=True):

@@ -23,11 +23,11 @@ from lab.kernel.fingerprint import EPOCH_US
 from lab.protocols import Algorithm
 from lab.recording.records import Header
 from lab.units import format_count
+from lab.worlds.campaign.coverage import ExecutedLines, trace_lines
 from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError
 from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.states import COMMANDS, CUT, EMPTY, State, Timeouts, links_of
 from lab.worlds.loading.config import simulation_header
-from lab.worlds.mutation.executed_lines import ExecutedLines, trace_lines
 
 MOST_STATES = 20_000
 """An exploration of the original with more states is not used: each mutant that survives takes as long."""

@@ -35,6 +35,7 @@ from lab.recording.records import Header
 from lab.text import UserError
 from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, run_campaign
+from lab.worlds.campaign.coverage import ExecutedLines, trace_lines
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import Schedule, draw
 from lab.worlds.campaign.trial import RunawayError, Trial, run_trial
@@ -49,7 +50,6 @@ from lab.worlds.mutation.equivalence import (
     compare,
     explore_original,
 )
-from lab.worlds.mutation.executed_lines import ExecutedLines, trace_lines
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, write_mutant
 from lab.worlds.watchdog import time_limit
