@@ -29,7 +29,7 @@ _GROUP_FIELDS = frozenset(("group", "status", "coordinator", "definition"))
 _STRUCK = ("killed", "failed", "paused", "resumed", "wiped", "unwritten", "torn", "flipped")
 
 
-class Point(Struct, frozen=True, order=True):
+class RecordedMoment(Struct, frozen=True, order=True):
     """A position in the recording: the number of a record, and its time in microseconds since the run began."""
 
     record: int
@@ -39,8 +39,8 @@ class Point(Struct, frozen=True, order=True):
 class NormalInterval(Struct, frozen=True):
     """An interval in which a node was Normal in its group; ``until`` is None while it lasts."""
 
-    since: Point
-    until: Point | None = None
+    since: RecordedMoment
+    until: RecordedMoment | None = None
 
 
 class Membership(Struct, frozen=True):
@@ -50,12 +50,12 @@ class Membership(Struct, frozen=True):
     """
 
     node: int
-    since: Point
-    until: Point | None = None
+    since: RecordedMoment
+    until: RecordedMoment | None = None
     normal_intervals: tuple[NormalInterval, ...] = ()
 
     @property
-    def normal(self) -> Point | None:
+    def normal(self) -> RecordedMoment | None:
         """The first time it was Normal there, or None."""
         return self.normal_intervals[0].since if self.normal_intervals else None
 
@@ -78,11 +78,11 @@ class GroupHistory(Struct, frozen=True):
 
     number: int
     group: tuple[int, int]
-    formed: Point
+    formed: RecordedMoment
     coordinator: int | None
     hue: int
     use: int = 1
-    defined: Point | None = None
+    defined: RecordedMoment | None = None
     members: tuple[int, ...] = ()
     of: tuple[int, ...] = ()
     memberships: tuple[Membership, ...] = ()
@@ -94,14 +94,14 @@ class GroupHistory(Struct, frozen=True):
         return f"{self.group[0]}.{self.group[1]}{again}"
 
     @property
-    def normal(self) -> Point | None:
+    def normal(self) -> RecordedMoment | None:
         """The time at which the first of its nodes was Normal in it."""
         return min(
             (membership.normal for membership in self.memberships if membership.normal is not None), default=None
         )
 
     @property
-    def all_normal(self) -> Point | None:
+    def all_normal(self) -> RecordedMoment | None:
         """The time at which the last of its members first was Normal in it, or None."""
         firsts = {
             membership.node: membership.normal
@@ -113,7 +113,7 @@ class GroupHistory(Struct, frozen=True):
         return max((firsts[member] for member in self.members), default=None)
 
     @property
-    def ended(self) -> Point | None:
+    def ended(self) -> RecordedMoment | None:
         """The time at which the last node left it; None while a node is in it."""
         ends = [membership.until for membership in self.memberships]
         return None if None in ends else max(end for end in ends if end is not None)
@@ -122,7 +122,7 @@ class GroupHistory(Struct, frozen=True):
 class ClusterEvent(Struct, frozen=True):
     """A fault or process event: ``text`` happened to ``nodes``, or to links if there are none."""
 
-    at: Point
+    at: RecordedMoment
     text: str
     nodes: tuple[int, ...] = ()
 
@@ -164,11 +164,11 @@ class GroupLog:
         if isinstance(record, Step):
             fields = chain(record.changed, record.stored, record.edits, record.stored_edits)
             if isinstance(record.input, Started) or not _GROUP_FIELDS.isdisjoint(fields):
-                self._step(record, Point(self.record, record.at_us))
+                self._step(record, RecordedMoment(self.record, record.at_us))
         elif isinstance(record, Process):
-            self._process(record, Point(self.record, record.at_us))
+            self._process(record, RecordedMoment(self.record, record.at_us))
         elif isinstance(record, Fault):
-            self._fault(record, Point(self.record, record.at_us))
+            self._fault(record, RecordedMoment(self.record, record.at_us))
 
     def changes_by(self, record: int) -> int:
         """Return how often the result of ``at`` has changed up to that record."""
@@ -186,7 +186,7 @@ class GroupLog:
         group = self.groups[taken[place - 1][1]] if place else None
         return group if group is not None and group.group == view.group else None
 
-    def _step(self, step: Step, now: Point) -> None:
+    def _step(self, step: Step, now: RecordedMoment) -> None:
         before = self._nodes.get(step.node) or NodeState(step.node)
         state = step.input.stored if isinstance(step.input, Started) else before.state
         changed = step.values_after(state)
@@ -202,7 +202,7 @@ class GroupLog:
         self._set_normal(step.node, view.status == "Normal", now)
         self._define(changed.get("definition"), now)
 
-    def _form(self, view: NodeState, identifier: tuple[int, int], is_new: bool, now: Point) -> None:
+    def _form(self, view: NodeState, identifier: tuple[int, int], is_new: bool, now: RecordedMoment) -> None:
         """Begin a group, unless the node joins an existing one, or is still in it by its stable storage."""
         known = self._named.setdefault(identifier, [])
         if known and not (is_new and self._is_formed_again(known[-1], view.id)):
@@ -214,7 +214,7 @@ class GroupLog:
         known.append(number)
         self.groups.append(GroupHistory(number, identifier, now, view.coordinator, hue, use=len(known)))
 
-    def _enter(self, node: int, number: int, now: Point) -> None:
+    def _enter(self, node: int, number: int, now: RecordedMoment) -> None:
         memberships = self.groups[number].memberships
         self._in[node] = number, len(memberships)
         self._joined.setdefault(node, []).append((now.record, number))
@@ -224,13 +224,13 @@ class GroupLog:
         group = self.groups[number]
         return node == group.group[0] and any(membership.node == node for membership in group.memberships)
 
-    def _leave(self, node: int, now: Point) -> None:
+    def _leave(self, node: int, now: RecordedMoment) -> None:
         if node in self._in:
             self._set_normal(node, False, now)
             self._set_membership(node, now, until=now)
             del self._in[node]
 
-    def _set_normal(self, node: int, normal: bool, now: Point) -> None:
+    def _set_normal(self, node: int, normal: bool, now: RecordedMoment) -> None:
         """Note whether the node, if it is in a group, is Normal there."""
         if node not in self._in:
             return
@@ -244,13 +244,13 @@ class GroupLog:
                 node, now, normal_intervals=(*normal_intervals[:-1], replace(normal_intervals[-1], until=now))
             )
 
-    def _set_membership(self, node: int, now: Point, **changed: Any) -> None:
+    def _set_membership(self, node: int, now: RecordedMoment, **changed: Any) -> None:
         number, place = self._in[node]
         memberships = list(self.groups[number].memberships)
         memberships[place] = replace(memberships[place], **changed)
         self._set(number, now, memberships=tuple(memberships))
 
-    def _define(self, definition: Any, now: Point) -> None:
+    def _define(self, definition: Any, now: RecordedMoment) -> None:
         history = definition.get("history") if isinstance(definition, dict) else None
         if not isinstance(history, list) or not history:
             return
@@ -271,7 +271,7 @@ class GroupLog:
         named = self._named.get(identifier, [])
         return next((each for each in reversed(named) if each < number), None)
 
-    def _process(self, record: Process, now: Point) -> None:
+    def _process(self, record: Process, now: RecordedMoment) -> None:
         if record.event in ("killed", "failed"):
             self._leave(record.node, now)
         if record.event in _STRUCK:
@@ -282,7 +282,7 @@ class GroupLog:
                 self.cluster_events.append(ClusterEvent(now, record.event, (record.node,)))
             self._note(now)
 
-    def _fault(self, record: Fault, now: Point) -> None:
+    def _fault(self, record: Fault, now: RecordedMoment) -> None:
         text = self._faults.get(record.id)
         if record.links and text is None:
             self._faults[record.id] = record.text
@@ -291,11 +291,11 @@ class GroupLog:
             self.cluster_events.append(ClusterEvent(now, f"heal: {text}"))
         self._note(now)
 
-    def _set(self, number: int, now: Point, **changed: Any) -> None:
+    def _set(self, number: int, now: RecordedMoment, **changed: Any) -> None:
         self.groups[number] = replace(self.groups[number], **changed)
         self._note(now)
 
-    def _note(self, now: Point) -> None:
+    def _note(self, now: RecordedMoment) -> None:
         if self._changes[-1:] != [now.record]:
             self._changes.append(now.record)
 
@@ -312,7 +312,7 @@ def _as_of(group: GroupHistory, record: int) -> GroupHistory:
 
 
 def _membership_as_of(membership: Membership, record: int) -> Membership:
-    def known(point: Point | None) -> Point | None:
+    def known(point: RecordedMoment | None) -> RecordedMoment | None:
         return point if point is not None and point.record <= record else None
 
     normal_intervals = (

@@ -33,7 +33,7 @@ class LineResult(Struct, frozen=True, gc=False):
         return self.how in ("said", "marked", "done", "met")
 
 
-class GivenCommand(Struct, frozen=True, gc=False):
+class LoggedCommand(Struct, frozen=True, gc=False):
     """A command that was given by hand, or at the start of the run, and its result."""
 
     text: str
@@ -57,12 +57,12 @@ def _how_and_why(record: Captioned | Commanded | Expected) -> tuple[_How, str]:
     return "done" if record.changed else "no effect", record.outcome
 
 
-def given_command(number: int, record: Record | None) -> GivenCommand | None:
+def given_command(number: int, record: Record | None) -> LoggedCommand | None:
     """Return the command given by hand whose result the record shows, or None."""
     if not isinstance(record, Captioned | Commanded | Expected) or record.line:
         return None
     text = f'{"mark" if record.mark else "say"} "{record.text}"' if isinstance(record, Captioned) else record.text
-    return GivenCommand(text, LineResult(0, number, record.at_us, *_how_and_why(record)))
+    return LoggedCommand(text, LineResult(0, number, record.at_us, *_how_and_why(record)))
 
 
 def inert_results(records: Iterable[tuple[int, Record | None]], cluster: ClusterState) -> list[LineResult]:
@@ -86,7 +86,7 @@ class ScriptLog:
     def __init__(self) -> None:
         self._captions: list[tuple[int, Captioned]] = []
         self._results: list[LineResult] = []
-        self._given: list[GivenCommand] = []
+        self._given: list[LoggedCommand] = []
         self._end: int | None = None
 
     def add(self, number: int, record: Record | None) -> None:
@@ -110,7 +110,7 @@ class ScriptLog:
         """Return the results of script lines up to that record."""
         return self._results[: bisect_right(self._results, number, key=lambda result: result.record)]
 
-    def given(self, number: int) -> Sequence[GivenCommand]:
+    def given(self, number: int) -> Sequence[LoggedCommand]:
         """Return the commands given by hand that were executed up to that record."""
         return self._given[: bisect_right(self._given, number, key=lambda given: given.result.record)]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from lab.analysis.delivery import DeliveryTracker, affected_message
-from lab.analysis.group_history import Point
+from lab.analysis.group_history import RecordedMoment
 from lab.kernel import Started, Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.log_lines import LogLine, lines_of
@@ -29,8 +29,8 @@ class StatusInterval(Struct):
     process: ProcessState
     coordinator: int | None
     group: tuple[int, int] | None
-    since: Point
-    until: Point | None = None
+    since: RecordedMoment
+    until: RecordedMoment | None = None
 
     @property
     def shown(self) -> str:
@@ -53,8 +53,8 @@ class MessageEdge(Struct):
 
     line: LogLine
     fate: str = "in flight"
-    end: Point | None = None
-    again: list[Point] = []
+    end: RecordedMoment | None = None
+    again: list[RecordedMoment] = []
     by: tuple[int, ...] = ()
 
     @property
@@ -65,9 +65,9 @@ class MessageEdge(Struct):
         return self.line.source, self.line.target
 
     @property
-    def sent(self) -> Point:
+    def sent(self) -> RecordedMoment:
         """The step that sent it."""
-        return Point(self.line.record, self.line.at_us)
+        return RecordedMoment(self.line.record, self.line.at_us)
 
     @property
     def arrived(self) -> bool:
@@ -79,8 +79,8 @@ class FaultInterval(Struct):
     """A fault, in its final or current state. ``until`` is None while it is in force."""
 
     fault: ActiveFault
-    since: Point
-    until: Point | None = None
+    since: RecordedMoment
+    until: RecordedMoment | None = None
 
 
 class SpaceTime:
@@ -108,9 +108,9 @@ class SpaceTime:
         self._update_faults(self.last)
 
     @property
-    def last(self) -> Point:
+    def last(self) -> RecordedMoment:
         """The position of the last record observed."""
-        return Point(self._cluster.record, self._cluster.at_us)
+        return RecordedMoment(self._cluster.record, self._cluster.at_us)
 
     def observe(self, record: Record | None) -> None:
         """Add the next record; None stands for one that could not be read."""
@@ -123,7 +123,7 @@ class SpaceTime:
                 self._send(MessageEdge(line))
             else:
                 self.events.append(line)
-        at = Point(cluster.record, record.at_us)
+        at = RecordedMoment(cluster.record, record.at_us)
         self._apply_to_message(record, at)
         if isinstance(record, Process) or (isinstance(record, Step) and _may_change_status(record)):
             self._update_status([cluster.view_of(record.node)], at)
@@ -142,7 +142,7 @@ class SpaceTime:
         self._in_flight[arrow.line.message] = arrow
         self._deliveries.sent(arrow.line.message, copies)
 
-    def _update_status(self, views: Iterable[NodeState], at: Point) -> None:
+    def _update_status(self, views: Iterable[NodeState], at: RecordedMoment) -> None:
         for view in views:
             now = (view.status, view.process, view.coordinator, view.group)
             before = self._current.get(view.id)
@@ -153,7 +153,7 @@ class SpaceTime:
             self._current[view.id] = StatusInterval(view.id, *now, at)
             self.status_intervals.append(self._current[view.id])
 
-    def _apply_to_message(self, record: Record, at: Point) -> None:
+    def _apply_to_message(self, record: Record, at: RecordedMoment) -> None:
         """Apply the record to the message in flight that it concerns, if any."""
         message = affected_message(record)
         arrow = None if message is None else self._in_flight.get(message)
@@ -169,7 +169,7 @@ class SpaceTime:
         if message not in self._deliveries:
             del self._in_flight[message]
 
-    def _update_faults(self, at: Point) -> None:
+    def _update_faults(self, at: RecordedMoment) -> None:
         faults = self._cluster.faults
         for number in [number for number in self._open_faults if number not in faults]:
             interval = self._open_faults.pop(number)
@@ -179,7 +179,7 @@ class SpaceTime:
             if number in self._open_faults:
                 self._open_faults[number].fault = fault
             else:
-                self._open_faults[number] = FaultInterval(fault, Point(at.record, fault.since_us))
+                self._open_faults[number] = FaultInterval(fault, RecordedMoment(at.record, fault.since_us))
                 self.fault_intervals.append(self._open_faults[number])
 
 

@@ -62,7 +62,7 @@ from lab.worlds.campaign.campaign_table import (
 )
 from lab.worlds.campaign.comparison import ProtocolComparison
 from lab.worlds.campaign.exploration import ExplorationCampaign, ExploredFinding, SetUp
-from lab.worlds.campaign.finding import Counterexample
+from lab.worlds.campaign.finding import ShrunkFinding
 from lab.worlds.campaign.scalability import ScaleCampaign
 from lab.worlds.campaign.trial import FaultCount
 
@@ -375,7 +375,7 @@ def _summarize(number: int, group: FindingGroup) -> GroupSummary:
         found=len(group.runs),
         runs=group.runs,
         text=smallest.text,
-        smallest=describe_schedule(smallest) if isinstance(smallest, Counterexample) else None,
+        smallest=describe_schedule(smallest) if isinstance(smallest, ShrunkFinding) else None,
         explored=ExploredSummary(smallest.set_up, len(smallest.path.moves), smallest.path.commands)
         if isinstance(smallest, ExploredFinding)
         else None,

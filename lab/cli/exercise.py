@@ -55,7 +55,7 @@ from lab.exercises.grading import (
 )
 from lab.exercises.handout import HEAD, fill, write_handout
 from lab.exercises.program_grading import LiveEvidence
-from lab.exercises.protocol_grading import Evidence
+from lab.exercises.protocol_grading import BreakingRun
 from lab.foreign_file import LARGEST_TEXT, read_foreign, read_foreign_text
 from lab.output import print_line
 from lab.places import exercises_folder
@@ -473,8 +473,8 @@ def _print_stage(stage: TriedStage) -> None:
         print_line()
 
 
-def _print_evidence(evidence: Evidence | LiveEvidence) -> None:
-    if isinstance(evidence, Evidence) and evidence.finding is not None:
+def _print_evidence(evidence: BreakingRun | LiveEvidence) -> None:
+    if isinstance(evidence, BreakingRun) and evidence.finding is not None:
         print_finding(evidence.finding)
     print_line(f"recorded: {evidence.recording}")
     print_line(f"replay:   lab replay {shlex.quote(str(evidence.recording))}")

@@ -9,7 +9,7 @@ from msgspec import Struct
 from rich.text import Text
 from typer import Argument, Option
 
-from lab.analysis.group_history import GroupHistory, GroupLog, Point
+from lab.analysis.group_history import GroupHistory, GroupLog, RecordedMoment
 from lab.cli.documents import Document, print_json
 from lab.cli.options import command, is_same_file, writable
 from lab.cli.progress import Progress
@@ -197,5 +197,5 @@ def _summary(group: GroupHistory, groups: list[GroupHistory]) -> GroupSummary:
     )
 
 
-def _us(point: Point | None) -> int | None:
+def _us(point: RecordedMoment | None) -> int | None:
     return None if point is None else point.at_us

@@ -24,7 +24,7 @@ from lab.cli.terminal import (
 )
 from lab.export.excerpt import ExportError, Film
 from lab.export.film_files import GIF_FRAMES_PER_S, MP4_FRAMES_PER_S, encode_gif, encode_mp4, find_ffmpeg
-from lab.lectures.lecture import Lecture, Question, Step
+from lab.lectures.lecture import Lecture, LectureStep, Question
 from lab.lectures.lecture_film import LectureFilm
 from lab.lectures.lecture_handout import format_handout
 from lab.lectures.lecture_reader import find_lecture, names, read_lecture
@@ -151,7 +151,7 @@ def show(name: Named, json: Json = False) -> int:
     return 0
 
 
-def _print_step(lecture: Lecture, step: Step) -> None:
+def _print_step(lecture: Lecture, step: LectureStep) -> None:
     print_line(f"{step.number}. {step.title}")
     print_line()
     _print_markdown(step.text)
@@ -177,7 +177,7 @@ def _print_markdown(text: str) -> None:
         print_line()
 
 
-def _describe_run(lecture: Lecture, step: Step) -> str:
+def _describe_run(lecture: Lecture, step: LectureStep) -> str:
     run = lecture.runs[step.run or 0]
     return run.named or run.scenario.protocol.rpartition("/")[2]
 

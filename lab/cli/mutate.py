@@ -58,12 +58,11 @@ from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.roles import roles_of
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
-from lab.worlds.mutation.equivalence import MOST_STATES, Exploration, FoundByExploring, Reached
+from lab.worlds.mutation.equivalence import MOST_STATES, FoundByExploring, OriginalExploration, Reached
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, mutants_of
 from lab.worlds.mutation.mutation_campaign import (
     COST,
-    Difference,
     Killer,
     MutantOutcome,
     MutationCampaign,
@@ -71,6 +70,7 @@ from lab.worlds.mutation.mutation_campaign import (
     OriginalFailsError,
     Result,
     RuleScore,
+    RunDifference,
 )
 from lab.worlds.mutation.mutation_rules import RULES
 
@@ -214,7 +214,7 @@ class TestedMutant(MutantSummary, frozen=True):
     by: str
     text: str
     runs: int
-    difference: Difference | None
+    difference: RunDifference | None
     explored: Reached | Literal[""]
     violated: tuple[FoundByExploring, ...]
 
@@ -570,7 +570,7 @@ def _describe_place(mutant: Mutant) -> str:
     return f"#{mutant.number} {mutant.file}:{mutant.line} in {mutant.place} ({mutant.rule})"
 
 
-def _describe_difference(difference: Difference | None) -> str:
+def _describe_difference(difference: RunDifference | None) -> str:
     """Return how the runs of a survivor differ from those of the original."""
     if difference is None:
         return ""
@@ -606,7 +606,7 @@ def _summarize(mutant: Mutant) -> MutantSummary:
     return MutantSummary(*place, mutant.summary, mutant.diff)
 
 
-def _summarize_exploration(exploration: Exploration) -> ExplorationSummary:
+def _summarize_exploration(exploration: OriginalExploration) -> ExplorationSummary:
     bounds = exploration.bounds
     begin: Literal["normal", "start"] = "normal" if bounds.settled else "start"
     of = (bounds.nodes, 1, bounds.restarts, bounds.timeouts, begin)

@@ -45,7 +45,7 @@ from lab.properties.witness import explain_violation
 from lab.protocols import source_of
 from lab.recording.reader import NotARecordingError, RecordStore, open_recording
 from lab.recording.records import Header, Record
-from lab.replay.reexecution import Difference, Report, reexecute
+from lab.replay.reexecution import Difference, ReexecutionReport, reexecute
 from lab.script.scope import scope_of
 from lab.tui.terminal.guard import run_guarded
 from lab.units import CountText, format_count
@@ -289,7 +289,7 @@ def _print_verdicts(judge: Judge, store: RecordStore, workload: WorkloadVerdict 
             print_line(f"  {line}")
 
 
-def _print_report(path: Path, header: Header, report: Report) -> None:
+def _print_report(path: Path, header: Header, report: ReexecutionReport) -> None:
     for difference in report.differences:
         print_line(f"{path}:{difference.record + 1}: {difference.text}")
     remarks = list(header.protocol.settings)

@@ -34,8 +34,7 @@ from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.recording.records import Captioned, Commanded, End, Expected, Header, Process, Record
 from lab.recording.snapshot import ActiveFault, NodeState
 from lab.scenario.file import Scenario
-from lab.scenario.report import Report as ScenarioReport
-from lab.scenario.report import ScriptChecker, report_of
+from lab.scenario.report import ScenarioReport, ScriptChecker, report_of
 from lab.script.parse import parse, read_script
 from lab.script.predicates import Suspicions
 from lab.script.scope import NodeNames

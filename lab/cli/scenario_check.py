@@ -38,7 +38,7 @@ from lab.cli.terminal import (
 from lab.output import print_line, print_remark
 from lab.places import new_recording_path
 from lab.scenario.file import SUFFIX, Scenario, ScenarioError, World, find, read_scenario, shipped
-from lab.scenario.report import Report, ScenarioFinding
+from lab.scenario.report import ScenarioFinding, ScenarioReport
 from lab.scenario.run_scenario import Job, jobs_of, live_duration_s, run_all
 from lab.text import sanitize
 from lab.units import format_count, format_ranges
@@ -82,7 +82,7 @@ class ScenarioCheckOptions(Struct, frozen=True):
 class ScenarioCheckDocument(Document, frozen=True):
     """The reports on the runs that ended, of those ``planned``; a run without findings has passed."""
 
-    runs: tuple[Report, ...]
+    runs: tuple[ScenarioReport, ...]
     planned: int
     failed: int
     interrupted: bool
@@ -174,9 +174,9 @@ def _announce(jobs: list[Job], workers: int) -> None:
     print_remark(f"{format_count(len(jobs), 'run')}{takes}")
 
 
-def _run(jobs: list[Job], workers: int, keep: bool) -> tuple[list[Report], bool]:
+def _run(jobs: list[Job], workers: int, keep: bool) -> tuple[list[ScenarioReport], bool]:
     """Return the reports of the finished runs, and whether the check was interrupted."""
-    reports: list[Report] = []
+    reports: list[ScenarioReport] = []
     kept: set[tuple[str, World]] = set()
     progress = Progress("checking scenarios", "run", len(jobs))
     with exit_if_workers_fail(), closing(run_all(jobs, workers)) as coming, progress:
@@ -191,7 +191,7 @@ def _run(jobs: list[Job], workers: int, keep: bool) -> tuple[list[Report], bool]
     return reports, False
 
 
-def _keep_or_delete_recording(report: Report, kept: set[tuple[str, World]]) -> Report:
+def _keep_or_delete_recording(report: ScenarioReport, kept: set[tuple[str, World]]) -> ScenarioReport:
     """Keep one recording of a failed run for each scenario and world; delete the others."""
     row = (report.name, report.world)
     if not report.recording:
@@ -205,13 +205,13 @@ def _keep_or_delete_recording(report: Report, kept: set[tuple[str, World]]) -> R
     return replace(report, recording=str(file))
 
 
-def junit_suites(reports: Sequence[Report]) -> list[JUnitSuite]:
+def junit_suites(reports: Sequence[ScenarioReport]) -> list[JUnitSuite]:
     """Return a suite for each world, with a case for each run."""
     worlds = sorted({report.world for report in reports})
     return [JUnitSuite(world, [_case(each) for each in reports if each.world == world]) for world in worlds]
 
 
-def _case(report: Report) -> JUnitCase:
+def _case(report: ScenarioReport) -> JUnitCase:
     lines = []
     for finding in report.findings:
         place = f"{report.path}:{finding.line}: " if finding.line else ""
@@ -234,12 +234,12 @@ def _case(report: Report) -> JUnitCase:
 _LONGEST = 60
 
 
-def print_reports(reports: Sequence[Report], wanted: Mapping[tuple[str, str], int]) -> None:
+def print_reports(reports: Sequence[ScenarioReport], wanted: Mapping[tuple[str, str], int]) -> None:
     """Print the table, and the findings of one failed run for each scenario and world.
 
     ``wanted`` is the number of planned runs, by scenario and world.
     """
-    rows: dict[tuple[str, str], list[Report]] = {}
+    rows: dict[tuple[str, str], list[ScenarioReport]] = {}
     for report in reports:
         rows.setdefault((report.name, report.world), []).append(report)
     table = Table(box=None, pad_edge=False)
@@ -269,13 +269,13 @@ def print_reports(reports: Sequence[Report], wanted: Mapping[tuple[str, str], in
             )
 
 
-def _first_failure(report: Report) -> str:
+def _first_failure(report: ScenarioReport) -> str:
     finding = report.findings[0]
     where = f"line {finding.line}: " if finding.line else ""
     return f"{where}{finding.was}"
 
 
-def format_report(report: Report) -> list[str]:
+def format_report(report: ScenarioReport) -> list[str]:
     """Return whether the scenario passed; if not, all findings, and how to replay the run."""
     if report.passed:
         return [f"{report.name}, {report.world}, seed {report.seed}: passed"]

@@ -15,7 +15,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from lab.exercises.assessment import ObservedRun, ScriptMonitor
-from lab.exercises.exercise import RULES, AnswerKey, Exercise, Task
+from lab.exercises.exercise import RULES, AnswerKey, Exercise, ExerciseTask
 from lab.exercises.handout import format_table
 from lab.exercises.tool_keys import CompareKey, ExplorationKey, ScaleKey, ToolKeyError
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
@@ -70,7 +70,7 @@ def key_problems(
         report_progress()
 
 
-def _refusals(task: Task, nodes: Sequence[int]) -> Iterator[str]:
+def _refusals(task: ExerciseTask, nodes: Sequence[int]) -> Iterator[str]:
     """Yield the accepted answers that no student could hand in."""
     for answer in task.accepted_answers:
         if refused := task.reason_impossible(answer, nodes, 0):

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from lab.exercises.exercise import FREE, Exercise, Task
+from lab.exercises.exercise import FREE, Exercise, ExerciseTask
 from lab.exercises.handout import normalize_answer
 from lab.kernel import Message, Received, Step
 from lab.properties.assertions import BUILT_IN
@@ -146,7 +146,7 @@ class Assessment:
 class _TaskProgress:
     """The progress of one task."""
 
-    def __init__(self, task: Task, run: "ObservedRun") -> None:
+    def __init__(self, task: ExerciseTask, run: "ObservedRun") -> None:
         self._task = task
         self._run = run
         self._hints = 0
@@ -305,7 +305,7 @@ class ConditionMonitor(Protocol):
         """Decide what only the end of the run can decide."""
 
 
-def monitor_for(task: Task, run: ObservedRun) -> ConditionMonitor:
+def monitor_for(task: ExerciseTask, run: ObservedRun) -> ConditionMonitor:
     """Build the monitor for the task's ``reach`` or ``script``."""
     return ScriptMonitor(task.script, run) if task.script else reach_monitor(task.reach, run)
 

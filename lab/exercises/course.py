@@ -63,7 +63,7 @@ class ExerciseGroup(Struct, frozen=True):
     deadline: datetime | None = None
 
 
-class Extension(Struct, frozen=True):
+class DeadlineExtension(Struct, frozen=True):
     """More days for one student, in one group, or in all if ``group`` is empty."""
 
     student: str
@@ -77,7 +77,7 @@ class Course(Struct, frozen=True):
     title: str = ""
     late: LateRule = LateRule()
     groups: tuple[ExerciseGroup, ...] = ()
-    extensions: tuple[Extension, ...] = ()
+    extensions: tuple[DeadlineExtension, ...] = ()
 
     def deadline_for(self, group: ExerciseGroup, student: str) -> datetime | None:
         """Return the student's deadline: that of the group, with all extensions of the student."""
@@ -86,7 +86,7 @@ class Course(Struct, frozen=True):
         own = (each for each in self.extensions if each.student == student and each.group in ("", group.name))
         return group.deadline + timedelta(days=sum(each.days for each in own))
 
-    def schedule_for(self, student: str) -> "Schedule":
+    def schedule_for(self, student: str) -> "CourseSchedule":
         """Return what this student is shown of the course."""
         groups = []
         for group in self.groups:
@@ -95,7 +95,7 @@ class Course(Struct, frozen=True):
             groups.append(
                 ScheduledGroup(group.name, group.weight, group.exercises, due, deadline != group.deadline)
             )
-        return Schedule(self.title, tuple(groups), self.late)
+        return CourseSchedule(self.title, tuple(groups), self.late)
 
 
 class ScheduledGroup(Struct, frozen=True):
@@ -111,7 +111,7 @@ class ScheduledGroup(Struct, frozen=True):
     extended: bool = False
 
 
-class Schedule(Struct, frozen=True, tag="schedule"):
+class CourseSchedule(Struct, frozen=True, tag="schedule"):
     """The course as one student has it; without groups there is no course."""
 
     title: str = ""
@@ -208,7 +208,7 @@ def without_extensions(text: str, student: str) -> str:
     return "".join(filter(is_kept, re.split(r"(?m)^(?=\s*\[)", text)))
 
 
-def describe_extension(extension: Extension) -> str:
+def describe_extension(extension: DeadlineExtension) -> str:
     """Describe an extension: ``anna, First steps, 3 days``."""
     return f"{extension.student}, {extension.group or 'all groups'}, {format_count(extension.days, 'day')}"
 
@@ -345,7 +345,7 @@ class _Reading:
             fault = "its exercises have no points, as you grade them by hand; add one that has some"
             self._wrong("group", place, "exercises", fault)
 
-    def _extensions(self, tables: list[dict[str, Any]], groups: list[str]) -> Iterator[Extension]:
+    def _extensions(self, tables: list[dict[str, Any]], groups: list[str]) -> Iterator[DeadlineExtension]:
         for place, table in enumerate(tables):
             if not self._check("extension", place, table):
                 continue
@@ -353,7 +353,7 @@ class _Reading:
             if group and group not in groups:
                 hint = did_you_mean(group, groups) or f"; the groups are {', '.join(groups)}"
                 self._wrong("extension", place, "group", f"unknown group {group}{hint}")
-            yield Extension(table["student"], table["days"], group)
+            yield DeadlineExtension(table["student"], table["days"], group)
 
     def _table(self, document: dict[str, Any], name: str) -> dict[str, Any]:
         table = document.get(name, {})

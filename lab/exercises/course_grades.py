@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from lab.exercises.assessment import Result
 from lab.exercises.attempts import ExerciseProgress
-from lab.exercises.course import Course, ExerciseGroup, Schedule, late_days_of
+from lab.exercises.course import Course, CourseSchedule, ExerciseGroup, late_days_of
 from lab.exercises.exercise import Exercise
 from lab.exercises.grading import Earned, Grade, format_cell
 
@@ -65,7 +65,7 @@ def grade_course(
 
 
 def grade_progress(
-    schedule: Schedule, exercises: Mapping[str, Exercise], progress: Mapping[str, ExerciseProgress]
+    schedule: CourseSchedule, exercises: Mapping[str, Exercise], progress: Mapping[str, ExerciseProgress]
 ) -> CourseGrade:
     """Return a student's grade as of now, from the progress that was noted; recordings alone give the real one."""
     grades = [

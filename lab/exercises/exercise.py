@@ -217,7 +217,7 @@ _ASKS_FOR_NODE = re.compile(r"\bwhich node\b", re.IGNORECASE)
 _NOT_OPENED = "The right answer opens the explanation; your teacher has it, too."
 
 
-class Task(TaskHead, frozen=True, kw_only=True):
+class ExerciseTask(TaskHead, frozen=True, kw_only=True):
     """A task. ``number`` counts from 1; ``text`` holds its instructions, in Markdown.
 
     ``drawn`` are the values that its texts were filled with.
@@ -300,7 +300,7 @@ class Exercise(Struct, frozen=True):
     intro: str
     setup: Scenario
     may: tuple[str, ...]
-    tasks: tuple[Task, ...]
+    tasks: tuple[ExerciseTask, ...]
     starting_files: tuple[Path, ...] = ()
     place: int = 50
     edition: Edition = "teacher"

@@ -28,12 +28,12 @@ from lab.exercises.exercise import (
     WAYS,
     Edition,
     Exercise,
+    ExerciseTask,
     Hint,
     Kind,
     ProgramStage,
     Requirement,
     Stage,
-    Task,
     TaskHead,
 )
 from lab.exercises.handout import HEAD as _HEAD
@@ -258,13 +258,13 @@ class _Reading:
 
     def _task(
         self, number: int, head: TaskHead, text: tuple[str, str], hints: tuple[Hint, ...], setup: Scenario
-    ) -> Task:
+    ) -> ExerciseTask:
         where = f"task {number}: "
         self._wrong(_HEAD, *(where + mistake for mistake in _mistakes_in(head, setup)))
         if sum(hint.costs for hint in hints) > head.points:
             self._wrong(_HINTS, f"{where}its hints cost more than its {head.points} points")
         way = head.ways[0] if head.ways else "explain"
-        return Task(
+        return ExerciseTask(
             number=number,
             title=text[0],
             text=text[1],
@@ -294,7 +294,7 @@ def _mistakes_in_cases(tasks: object, table: DrawTable) -> Iterator[str]:
             yield from (f"task {number}: {mistake}" for mistake in mistakes_in_cases(task, table))
 
 
-def _mistakes_in_files(head: _Head, tasks: Sequence[Task]) -> Iterator[str]:
+def _mistakes_in_files(head: _Head, tasks: Sequence[ExerciseTask]) -> Iterator[str]:
     """Yield how the files to begin with and the tasks do not fit together."""
     ways = {task.way for task in tasks}
     if any((way == "repair") != bool(head.repairs) for way in ways):

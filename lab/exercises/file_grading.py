@@ -14,9 +14,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.exercises.assessment import Result
-from lab.exercises.exercise import Exercise, Task
+from lab.exercises.exercise import Exercise, ExerciseTask
 from lab.exercises.program_grading import LiveEvidence, ProgramCampaigns, confined_program
-from lab.exercises.protocol_grading import CampaignResult, Evidence, ProtocolCampaigns, ReportProgress, sandboxed
+from lab.exercises.protocol_grading import (
+    BreakingRun,
+    CampaignResult,
+    ProtocolCampaigns,
+    ReportProgress,
+    sandboxed,
+)
 from lab.worlds.loading.user_module import TargetError
 
 _EARLIER = "an earlier task is not done"
@@ -29,7 +35,7 @@ class FileGrade(Struct, frozen=True):
     """
 
     results: tuple[Result, ...]
-    evidence: Evidence | LiveEvidence | None = None
+    evidence: BreakingRun | LiveEvidence | None = None
 
     @property
     def points(self) -> int:
@@ -39,9 +45,9 @@ class FileGrade(Struct, frozen=True):
 class TriedStage(Struct, frozen=True):
     """The visible campaign of a stage: ``result`` is None if it was not run, as an earlier stage is not passed."""
 
-    task: Task
+    task: ExerciseTask
     result: CampaignResult | None
-    evidence: Evidence | LiveEvidence | None = None
+    evidence: BreakingRun | LiveEvidence | None = None
 
     @property
     def is_passed(self) -> bool:
@@ -69,7 +75,7 @@ def grade_file(
     try:
         with _opened(exercise, file, seed, report_progress, to) as campaigns:
             results = list[Result]()
-            evidence: Evidence | LiveEvidence | None = None
+            evidence: BreakingRun | LiveEvidence | None = None
             why = campaigns.why_it_does_not_work()
             for task in exercise.tasks:
                 if not why:

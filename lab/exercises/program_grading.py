@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.exercises.exercise import EVENTS_OVER, START_US, Exercise, ProgramStage, Task
+from lab.exercises.exercise import EVENTS_OVER, START_US, Exercise, ExerciseTask, ProgramStage
 from lab.exercises.protocol_grading import (
     CampaignResult,
     ReportProgress,
@@ -140,7 +140,7 @@ class ProgramCampaigns:
         """Return nothing: programs are written, not repaired, and begin with a stage without faults."""
         return ""
 
-    def run(self, task: Task) -> tuple[CampaignResult, LiveEvidence | None]:
+    def run(self, task: ExerciseTask) -> tuple[CampaignResult, LiveEvidence | None]:
         """Make the runs of the task, up to the first that shows a shortfall. Raises UnjudgedError."""
         campaign = self._campaign(task)
         protocol = load_protocol(campaign.target)
@@ -151,17 +151,17 @@ class ProgramCampaigns:
         ):
             return self._judge(task, runs, campaign)
 
-    def schedules(self, task: Task) -> Iterator[Schedule]:
+    def schedules(self, task: ExerciseTask) -> Iterator[Schedule]:
         """Yield the schedules of the runs of the task."""
         campaign = self._campaign(task)
         for number in range(campaign.runs):
             yield _schedule(campaign, self._needed(task), campaign.seed + number)
 
-    def _needed(self, task: Task) -> ProgramStage:
+    def _needed(self, task: ExerciseTask) -> ProgramStage:
         assert task.program is not None
         return _as_visible(task.program) if self._is_visible else task.program
 
-    def _campaign(self, task: Task) -> Campaign:
+    def _campaign(self, task: ExerciseTask) -> Campaign:
         setup, needed = self._exercise.setup, self._needed(task)
         run_us = needed.run_us
         protocol = load_protocol(setup.protocol)
@@ -182,7 +182,9 @@ class ProgramCampaigns:
             live=LivePlan(run_us, _REPETITIONS, ""),
         )
 
-    def _judge(self, task: Task, runs: LiveRuns, campaign: Campaign) -> tuple[CampaignResult, LiveEvidence | None]:
+    def _judge(
+        self, task: ExerciseTask, runs: LiveRuns, campaign: Campaign
+    ) -> tuple[CampaignResult, LiveEvidence | None]:
         needed, done = self._needed(task), 0
         tally, noted = _Tally(needed), ""
         self._report(done, needed, task)
@@ -206,11 +208,11 @@ class ProgramCampaigns:
         why = tally.describe_missing(task)
         return CampaignResult(done, tally.judged, Shortfall(f"{why}{noted}") if why else None), None
 
-    def _report(self, done: int, needed: ProgramStage, task: Task) -> None:
+    def _report(self, done: int, needed: ProgramStage, task: ExerciseTask) -> None:
         self._report_progress(CountText(done, needed.runs, "run", f"for task {task.number}"))
 
     def _keep(
-        self, task: Task, campaign: Campaign, trial: LiveTrial, violation: Violation | None
+        self, task: ExerciseTask, campaign: Campaign, trial: LiveTrial, violation: Violation | None
     ) -> LiveEvidence | None:
         """Keep the recording and the script of a run that breaks a stage, if the campaign is a visible one."""
         if self._to is None or not self._is_visible:
@@ -323,7 +325,7 @@ class _Tally:
             elif name in outcome.judged and _has_all_events(trial, self._needed):
                 self.judged[name] += 1
 
-    def describe_missing(self, task: Task) -> str:
+    def describe_missing(self, task: ExerciseTask) -> str:
         """Describe what was judged too little to be passed; empty if nothing was. Raises UnjudgedError."""
         for name, count in self.judged.items():
             if count < _LEAST_JUDGED * self._runs:
@@ -336,7 +338,7 @@ class _Tally:
             return why
         return ""
 
-    def _require_judgeable(self, task: Task, what: str, doubtful_runs: int) -> None:
+    def _require_judgeable(self, task: ExerciseTask, what: str, doubtful_runs: int) -> None:
         if doubtful_runs:
             raise UnjudgedError(
                 f"task {task.number} cannot be judged: {what} in {format_count(doubtful_runs, 'run')}, and might "

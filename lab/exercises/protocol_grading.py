@@ -22,7 +22,7 @@ from shlex import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.exercises.exercise import EVENT_NODES, Exercise, Requirement, Stage, Task
+from lab.exercises.exercise import EVENT_NODES, Exercise, ExerciseTask, Requirement, Stage
 from lab.exercises.handout import fill
 from lab.kernel import Request, Step, Timing
 from lab.properties.assertions import RAISES
@@ -69,7 +69,7 @@ class Shortfall(Struct, frozen=True):
     base: Header | None = None
 
 
-class Evidence(Struct, frozen=True):
+class BreakingRun(Struct, frozen=True):
     """A run that breaks a task: its files, ``recording`` and ``script``, and the command ``rerun``.
 
     It was shrunk to the ``finding``; None if it violates no assertion, but sends too many messages.
@@ -174,12 +174,12 @@ class ProtocolCampaigns:
 
     # the campaign of a task
 
-    def run(self, task: Task) -> tuple[CampaignResult, Evidence | None]:
+    def run(self, task: ExerciseTask) -> tuple[CampaignResult, BreakingRun | None]:
         """Make the runs of the task, up to the first that shows a shortfall; that one may be recorded."""
         result = self._run(task)
         return result, None if result.shortfall is None else self._record(task, result.shortfall)
 
-    def _run(self, task: Task) -> CampaignResult:
+    def _run(self, task: ExerciseTask) -> CampaignResult:
         needed = _as_visible(task.requirement) if self._is_visible else task.requirement
         assert needed is not None
         faults = describe_faults(needed.faults, needed.events if isinstance(needed, Stage) else ())
@@ -204,7 +204,7 @@ class ProtocolCampaigns:
         why = f"{unjudged[0]} was judged in none of {done} runs" if unjudged else ""
         return CampaignResult(done, judged, Shortfall(why) if why else None)
 
-    def _runs(self, task: Task, needed: Requirement) -> Iterator[tuple[Header, Schedule]]:
+    def _runs(self, task: ExerciseTask, needed: Requirement) -> Iterator[tuple[Header, Schedule]]:
         networks = 1 if self._is_visible else min(_NETWORKS, needed.runs)
         each, more = divmod(needed.runs, networks)
         for number, network in enumerate(self._networks(f"task {task.number}", needed.nodes, networks)):
@@ -238,7 +238,7 @@ class ProtocolCampaigns:
 
     # what breaks it
 
-    def _record(self, task: Task, shortfall: Shortfall) -> Evidence | None:
+    def _record(self, task: ExerciseTask, shortfall: Shortfall) -> BreakingRun | None:
         """Write the run as a recording and a script, shrunk if it violates something; None if it does not end."""
         if self._to is None or shortfall.base is None or shortfall.schedule is None:
             return None
@@ -259,7 +259,7 @@ class ProtocolCampaigns:
         rerun += f" --properties {quote(properties)}" if properties else ""
         shows = str(finding.violation) if finding is not None else shortfall.why
         script = write_run(self._handed_in, base, least, path, (shows, rerun))
-        return Evidence(finding, path, script, rerun)
+        return BreakingRun(finding, path, script, rerun)
 
     def _with_own_source(self, base: Header) -> Header:
         """Return the header with the source of the student's file, as the recording shows it."""

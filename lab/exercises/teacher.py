@@ -10,7 +10,7 @@ from typing import Literal, Protocol, get_args
 from msgspec import Struct, field
 
 from lab.exercises.assessment import State
-from lab.exercises.course import Schedule
+from lab.exercises.course import CourseSchedule
 from lab.text import UserError
 from lab.worlds.loading.config import HostReady
 
@@ -145,7 +145,7 @@ class TeacherControl(Struct, frozen=True, tag="keys"):
     held: bool
 
 
-class Lecture(Struct, frozen=True, tag="lecture"):
+class ShownLecture(Struct, frozen=True, tag="lecture"):
     """A lecture of the teacher's, shown to all: a cluster, with a ``socket``, or one from a file, in a ``folder``.
 
     With neither, the lecture is over; if it was ``interrupted``, it may go on. ``at_once``: it is shown without
@@ -233,12 +233,12 @@ class VoteTally(Struct, frozen=True, tag="tally"):
 
 
 Notice = (
-    Schedule
+    CourseSchedule
     | Comments
     | Welcome
     | Announcement
     | TeacherControl
-    | Lecture
+    | ShownLecture
     | LecturePosition
     | PastLectures
     | VoteQuestion

@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from lab.analysis.delivery import DeliveryTracker
-from lab.analysis.group_history import Point
+from lab.analysis.group_history import RecordedMoment
 from lab.analysis.spacetime import MessageEdge
 from lab.kernel import Received, Step
 from lab.recording.log_lines import count_lines
@@ -141,10 +141,10 @@ class LinearAxis:
     def unit_text(self) -> str:
         return format_us(self.us)
 
-    def place(self, point: Point) -> float:
+    def place(self, point: RecordedMoment) -> float:
         return point.at_us / self.us
 
-    def key(self, point: Point) -> int:
+    def key(self, point: RecordedMoment) -> int:
         """Return the number by which ``span`` counts."""
         return point.at_us
 
@@ -176,11 +176,11 @@ class RecordAxis:
         self.order = order
         self.step = step
 
-    def place(self, point: Point) -> float:
+    def place(self, point: RecordedMoment) -> float:
         """Return the middle of the cell of a point."""
         return self.order.row(point.record) * self.step + 0.5
 
-    def key(self, point: Point) -> int:
+    def key(self, point: RecordedMoment) -> int:
         return point.record
 
     def span(self, top: int, along: int) -> tuple[int, int]:

@@ -28,7 +28,7 @@ Knot = tuple[int, float]
 """A time in microseconds, and its position."""
 
 
-class Wait(Struct, frozen=True):
+class ShortenedWait(Struct, frozen=True):
     """A wait that is drawn shorter than it is; ``broken``: the axis is interrupted there."""
 
     begin: float
@@ -78,12 +78,12 @@ class LogarithmicAxis:
                 times_us.append(at_us)
         return _labelled(places, times_us)
 
-    def waits(self) -> Iterator[Wait]:
+    def waits(self) -> Iterator[ShortenedWait]:
         """Yield the waits that are drawn much too short."""
         points = zip(self._places, self._times_us, strict=True)
         for (here, since_us), (there, until_us) in pairwise(points):
             if there - here > _IDLE * self._stretch:
-                yield Wait(here, there, until_us - since_us)
+                yield ShortenedWait(here, there, until_us - since_us)
 
 
 class TrueAxis:
@@ -109,11 +109,11 @@ class TrueAxis:
         lasts_us = times[-1] - times[0] - sum(until_us - since_us for since_us, until_us in broken)
         self._px_per_us = max(length - _BREAK * len(broken), length / 4) / max(1, lasts_us)
         self._times_us, self._places = [times[0]], [begin]
-        self._waits: list[Wait] = []
+        self._waits: list[ShortenedWait] = []
         for since_us, until_us in broken:
             self._knot(since_us, (since_us - self._times_us[-1]) * self._px_per_us)
             self._knot(until_us, _BREAK)
-            self._waits.append(Wait(self._places[-2], self._places[-1], until_us - since_us, broken=True))
+            self._waits.append(ShortenedWait(self._places[-2], self._places[-1], until_us - since_us, broken=True))
         self._knot(times[-1], (times[-1] - self._times_us[-1]) * self._px_per_us)
 
     def _knot(self, at_us: int, after: float) -> None:
@@ -152,7 +152,7 @@ class TrueAxis:
                 kept.append(at_us)
         return _labelled(places, kept)
 
-    def waits(self) -> Iterator[Wait]:
+    def waits(self) -> Iterator[ShortenedWait]:
         return iter(self._waits)
 
 

@@ -25,7 +25,7 @@ from lab.recording.snapshot import NodeState
 from lab.text import sanitize
 
 
-class Pace:
+class FilmPace:
     """The mapping between film time and run time, from ``from_us`` to ``until_us``, in microseconds.
 
     ``busy_us`` are the times of the run at which something happens.
@@ -54,7 +54,7 @@ class Pace:
         return interpolate(seen_us, self._seen_us, self._moments_us)
 
 
-def frames(pace: Pace, film: Film) -> Iterator[tuple[int, int]]:
+def frames(pace: FilmPace, film: Film) -> Iterator[tuple[int, int]]:
     """Yield (film time, moment of the run) of every frame; the last is the end."""
     last = pace.lasts_us * film.frames_per_s // 1_000_000
     for number in range(last + 1):
@@ -199,7 +199,7 @@ def _even_places(knots: Sequence[Knot], step: float) -> list[float]:
 def _recorded_places(excerpt: Excerpt, knots: Sequence[Knot], speed: float, frames_per_s: int) -> list[float]:
     """Return the place at each frame, with waits shortened."""
     film = Film(frames_per_s=frames_per_s, speed=speed, idle_us=excerpt.options.diagram_film.idle_us)
-    pace = Pace(busy_us(excerpt), excerpt.from_us, excerpt.until_us, film)
+    pace = FilmPace(busy_us(excerpt), excerpt.from_us, excerpt.until_us, film)
     times_us, places = zip(*knots, strict=True)
     return [float(interpolate(moment_us, times_us, places)) for _, moment_us in frames(pace, film)]
 

@@ -23,7 +23,7 @@ from lab.export.excerpt import Excerpt, ExportError
 from lab.export.figure_frame import Frame, frame_in_band, with_zoom
 from lab.export.figure_options import FONT, THEMES, Theme
 from lab.export.film import Screen, Shot, chapters_of, interpolate, shots_of
-from lab.export.placement import Text, cut_to_width, text_width, wrap_to_width
+from lab.export.placement import PlacedText, cut_to_width, text_width, wrap_to_width
 from lab.export.svg_diagram import Picture, Shapes, load_cairosvg
 from lab.export.svg_shapes import group, star, status_sign, symbol, text
 from lab.units import CountText
@@ -114,7 +114,7 @@ class FilmFrames:
         return self._tiles(parts.labels, self._theme.paper)
 
     @cached_property
-    def _texts(self) -> list[tuple[float, float, Text]]:
+    def _texts(self) -> list[tuple[float, float, PlacedText]]:
         """The begin and the end along the axis of every text beside the lanes."""
         texts = (each for each in self._picture.parts.texts if each.at[1] > self.frame.near)
         reach = [([x for x, _ in each.corners], each) for each in texts]

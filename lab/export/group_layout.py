@@ -11,7 +11,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from lab.analysis.group_history import ClusterEvent, GroupHistory, Membership, Point
+from lab.analysis.group_history import ClusterEvent, GroupHistory, Membership, RecordedMoment
 from lab.text import sanitize
 from lab.units import format_ranges, format_us
 
@@ -25,7 +25,7 @@ class Lane(Struct, frozen=True):
     membership: Membership
 
 
-class Row(Struct):
+class GroupRow(Struct):
     """``changes`` are the lanes that change here, None if one ends; ``lanes`` are all lanes from here on.
 
     ``normal`` are the nodes that are Normal in their groups when the next row begins; other lanes are broken up to
@@ -33,7 +33,7 @@ class Row(Struct):
     ``text`` says what was done to the nodes ``affected``.
     """
 
-    at: Point
+    at: RecordedMoment
     groups: tuple[int, ...] = ()
     late: bool = False
     affected: tuple[int, ...] = ()
@@ -62,15 +62,15 @@ class GroupLayout:
         self.rows = _build_rows(groups, cluster_events, together_us)[-most:]
         self.nodes = sorted({*nodes, *(node for row in self.rows for node in row.changes)})
 
-    def joined(self, row: Row) -> list[int]:
+    def joined(self, row: GroupRow) -> list[int]:
         """Return the nodes that a bar joins, as they enter the same group in this row."""
         return [node for node in self.nodes if row.changes.get(node) is not None] if len(row.groups) == 1 else []
 
-    def words(self, row: Row) -> list[Word]:
+    def words(self, row: GroupRow) -> list[Word]:
         """Return the text about a row, word by word."""
         return [(word, role) for text, role in self._phrases(row) for word in text.split()]
 
-    def _phrases(self, row: Row) -> list[Word]:
+    def _phrases(self, row: GroupRow) -> list[Word]:
         if not row.groups:
             whom = format_ranges(sorted(row.affected))
             role = "warning" if row.text in ("killed", "failed") else "accent"
@@ -112,7 +112,7 @@ def _leader_phrases(group: GroupHistory, of: list[Word]) -> list[Word]:
 
 def _build_rows(
     groups: Iterable[GroupHistory], cluster_events: Iterable[ClusterEvent], together_us: int
-) -> list[Row]:
+) -> list[GroupRow]:
     memberships = [(group, membership) for group in groups for membership in group.memberships]
     begun = {(membership.node, membership.since.record) for _, membership in memberships}
     rows = _Rows(together_us)
@@ -129,7 +129,7 @@ def _build_rows(
 class _Rows:
     def __init__(self, together_us: int) -> None:
         self._together_us = together_us
-        self._rows: list[Row] = []
+        self._rows: list[GroupRow] = []
         self._row_of: dict[int, int] = {}
         """The last row in which nodes enter the group of that number."""
         self._changed: dict[int, int] = {}
@@ -139,12 +139,12 @@ class _Rows:
         """The last row in which nodes form groups of their own."""
 
     def add_event(self, event: ClusterEvent) -> None:
-        self._last_event = self._add(Row(event.at, affected=event.nodes, text=event.text))
+        self._last_event = self._add(GroupRow(event.at, affected=event.nodes, text=event.text))
 
     def leave(self, membership: Membership) -> None:
         assert membership.until is not None
         if not (self._rows and membership.node in self._rows[-1].affected):
-            self._add(Row(membership.until, affected=(membership.node,), text="in no group"))
+            self._add(GroupRow(membership.until, affected=(membership.node,), text="in no group"))
         self._change(len(self._rows) - 1, membership.node, None)
 
     def enter(self, membership: Membership, group: GroupHistory) -> None:
@@ -153,12 +153,12 @@ class _Rows:
             row = len(self._rows) - 1
             self._rows[row].groups += (group.number,)
         elif row is None or row <= max(self._changed.get(membership.node, -1), self._last_event):
-            row = self._add(Row(membership.since, (group.number,), late=row is not None))
+            row = self._add(GroupRow(membership.since, (group.number,), late=row is not None))
             self._alone = row if alone else -2
         self._row_of[group.number] = row
         self._change(row, membership.node, Lane(group.number, membership))
 
-    def finish(self) -> list[Row]:
+    def finish(self) -> list[GroupRow]:
         lanes: dict[int, Lane] = {}
         ends = [*(row.at.record for row in self._rows[1:]), sys.maxsize]
         for row, end in zip(self._rows, ends, strict=False):
@@ -174,7 +174,7 @@ class _Rows:
             return False
         return membership.since.at_us - self._rows[-1].at.at_us <= self._together_us
 
-    def _add(self, row: Row) -> int:
+    def _add(self, row: GroupRow) -> int:
         self._rows.append(row)
         return len(self._rows) - 1
 

@@ -13,7 +13,7 @@ import drawsvg
 from lab.analysis.group_history import GroupHistory, GroupLog
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.figure_options import FONT
-from lab.export.group_layout import GroupLayout, Row, Word
+from lab.export.group_layout import GroupLayout, GroupRow, Word
 from lab.export.svg_shapes import FAINT, INK, PAPER, text
 from lab.glyphs import UNICODE
 from lab.palette import Palette
@@ -71,7 +71,7 @@ class _Picture:
                 self._words(words, y + 5 + _LINE * place)
         return self._drawing
 
-    def _row(self, row: Row, y: int) -> None:
+    def _row(self, row: GroupRow, y: int) -> None:
         put = self._drawing.append
         put(text(f"{row.at.at_us / 1e6:.3f}", 13, (_LEFT - 12, y + 5), FAINT, text_anchor="end"))
         for node, lane in row.changes.items():

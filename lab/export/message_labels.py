@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from lab.analysis.spacetime import MessageEdge
 from lab.export.diagram_layout import fan_out_of
-from lab.export.placement import Labels, Position, Text
+from lab.export.placement import Labels, PlacedText, Position
 
 Way = tuple[Position, Position]
 
@@ -38,7 +38,7 @@ class FanOut(Struct):
 class Label(Struct, frozen=True):
     """A label, and the leader line to its arrow, if it has one."""
 
-    text: Text
+    text: PlacedText
     leader: Way | None = None
 
 
@@ -85,7 +85,7 @@ def place_label(labels: Labels, fan_out: FanOut, names: Sequence[tuple[str, floa
     return None
 
 
-def _along(fan_out: FanOut, words: str, size: float) -> Iterator[Text]:
+def _along(fan_out: FanOut, words: str, size: float) -> Iterator[PlacedText]:
     """Yield the places along the arrows: of a fan-out first on its outer arrows, near the sender."""
     ways = _outer_first(fan_out)
     shares = _SHARES if len(ways) == 1 else sorted(_SHARES[:-1])
@@ -105,7 +105,7 @@ def _angle(way: Way) -> float:
     return atan2(to_y - y, to_x - x)
 
 
-def _next_to(way: Way, share: float, words: str, size: float) -> Iterator[Text]:
+def _next_to(way: Way, share: float, words: str, size: float) -> Iterator[PlacedText]:
     """Yield the places on both sides of a point of an arrow."""
     (x, y), (to_x, to_y) = way
     at = x + (to_x - x) * share, y + (to_y - y) * share
@@ -114,14 +114,14 @@ def _next_to(way: Way, share: float, words: str, size: float) -> Iterator[Text]:
     if abs(angle) <= _STEEP:
         up = sin(radians(angle)), -cos(radians(angle))
         for rise in (0.24 * size + 1.4, -0.76 * size - 1.6):
-            yield Text(words, size, (at[0] + up[0] * rise, at[1] + up[1] * rise), "middle", round(angle, 1))
+            yield PlacedText(words, size, (at[0] + up[0] * rise, at[1] + up[1] * rise), "middle", round(angle, 1))
         return
     aside = 3 + size / 2 / tan(radians(abs(angle)))
-    yield Text(words, size, (at[0] + aside, at[1] + 0.26 * size))
-    yield Text(words, size, (at[0] - aside, at[1] + 0.26 * size), "end")
+    yield PlacedText(words, size, (at[0] + aside, at[1] + 0.26 * size))
+    yield PlacedText(words, size, (at[0] - aside, at[1] + 0.26 * size), "end")
 
 
-def _apart(fan_out: FanOut, words: str, size: float) -> Iterator[tuple[Text, Way]]:
+def _apart(fan_out: FanOut, words: str, size: float) -> Iterator[tuple[PlacedText, Way]]:
     """Yield the places at a distance, with their leader lines."""
     for share in (0.3, 0.6):
         for (x, y), (to_x, to_y) in _outer_first(fan_out)[:2]:
@@ -129,7 +129,7 @@ def _apart(fan_out: FanOut, words: str, size: float) -> Iterator[tuple[Text, Way
                 continue
             at = x + (to_x - x) * share, y + (to_y - y) * share
             for across, down in _FAR:
-                text = Text(words, size, (at[0] + across * size, at[1] + down * size), "middle")
+                text = PlacedText(words, size, (at[0] + across * size, at[1] + down * size), "middle")
                 edge = text.at[1] + (0.3 * size if down < 0 else -0.85 * size)
                 yield text, (at, (text.at[0], edge))
 

@@ -101,7 +101,7 @@ _TOUCH, _GAP = 0.2, -0.4
 """Polygons that overlap by no more than this touch; labels are placed apart, as a file rounds positions."""
 
 
-class Text(Struct, frozen=True):
+class PlacedText(Struct, frozen=True):
     """A text at a base point, turned clockwise around it by ``angle`` degrees."""
 
     words: str
@@ -127,9 +127,9 @@ class Text(Struct, frozen=True):
             for x, y in ((left, top), (right, top), (right, bottom), (left, bottom))
         )
 
-    def moved(self, by: Position) -> "Text":
+    def moved(self, by: Position) -> "PlacedText":
         at = self.at[0] + by[0], self.at[1] + by[1]
-        return Text(self.words, self.size, at, self.anchor, self.angle, self.bold)
+        return PlacedText(self.words, self.size, at, self.anchor, self.angle, self.bold)
 
 
 def rectangle(left: float, top: float, right: float, bottom: float) -> Polygon:
@@ -153,7 +153,7 @@ class Labels:
         for cell in _cells(area):
             self._taken[cell].append((area, owner))
 
-    def place(self, candidates: Iterable[Text], owner: Hashable = None) -> Text | None:
+    def place(self, candidates: Iterable[PlacedText], owner: Hashable = None) -> PlacedText | None:
         """Reserve the first free candidate and return it; None if all are occupied."""
         for text in candidates:
             if self.is_free(text.corners, owner):

@@ -41,7 +41,16 @@ from lab.export.message_labels import (
     kind_names,
     place_label,
 )
-from lab.export.placement import Anchor, Labels, Position, Text, cut_to_width, rectangle, text_width, wrap_to_width
+from lab.export.placement import (
+    Anchor,
+    Labels,
+    PlacedText,
+    Position,
+    cut_to_width,
+    rectangle,
+    text_width,
+    wrap_to_width,
+)
 from lab.export.svg_shapes import (
     NOTE_SIGNS,
     arrow_head,
@@ -89,7 +98,7 @@ def diagram_of(excerpt: Excerpt, header: str = _XML, medium: Medium = "svg") -> 
     return str(Picture(excerpt, medium).drawing.as_svg(header=header))
 
 
-class Parts(Struct, frozen=True):
+class DiagramParts(Struct, frozen=True):
     """The parts of a picture besides its head, in the order in which they are drawn.
 
     ``times`` are the lines and the labels of the time axis, ``labels`` those of messages and statuses, ``texts``
@@ -101,7 +110,7 @@ class Parts(Struct, frozen=True):
     lanes: Shapes
     labels: Shapes
     names: Shapes
-    texts: tuple[Text, ...]
+    texts: tuple[PlacedText, ...]
     height: float
 
     @property
@@ -140,7 +149,7 @@ class Picture:
         dense = {id(edge) for many in self._dense.values() for edge in many}
         self._numbers = {id(edge): number for number, edge in enumerate(excerpt.messages)}
         self._edges = [edge for edge in excerpt.messages if id(edge) not in dense]
-        self.texts: list[Text] = []
+        self.texts: list[PlacedText] = []
         self.parts = self._drawn(remarks)
         self.drawing = self._whole()
 
@@ -184,7 +193,7 @@ class Picture:
         rows = f"; a row is {format_us(row_us)}" if row_us else ""
         return [describe_excerpt(self._excerpt), _SCALE_NOTES["true" if row_us else self._figure.scale] + rows]
 
-    def _drawn(self, remarks: list[Annotation]) -> Parts:
+    def _drawn(self, remarks: list[Annotation]) -> DiagramParts:
         margin, height = self._annotations(remarks)
         self._labels = self._occupied(remarks, height)
         ways = [self._way(edge) for edge in self._edges]
@@ -203,7 +212,7 @@ class Picture:
             *self._breaks(),
         ]
         labels = [*kinds, *statuses, *words]
-        return Parts([*self._faults()], clocks, lanes, labels, names, tuple(self.texts), height)
+        return DiagramParts([*self._faults()], clocks, lanes, labels, names, tuple(self.texts), height)
 
     def _occupied(self, remarks: list[Annotation], height: float) -> Labels:
         """Return the areas that no label may cover: margins, lanes, walls, and the lines of annotations."""
@@ -244,9 +253,9 @@ class Picture:
         bold: bool = False,
         **style: Any,
     ) -> drawsvg.Text:
-        return self._put(Text(words, size or self._size, at, anchor, bold=bold), colour, **style)
+        return self._put(PlacedText(words, size or self._size, at, anchor, bold=bold), colour, **style)
 
-    def _put(self, text: Text, colour: str, **style: Any) -> drawsvg.Text:
+    def _put(self, text: PlacedText, colour: str, **style: Any) -> drawsvg.Text:
         self.texts.append(text)
         return drawn_text(text, colour, **style)
 
@@ -413,18 +422,18 @@ class Picture:
             if found is not None:
                 yield self._put(found, self._status_colour(interval.shown), class_="st")
 
-    def _status_candidates(self, words: list[str], start: Position) -> Iterator[Text]:
+    def _status_candidates(self, words: list[str], start: Position) -> Iterator[PlacedText]:
         """Yield the places of a status, next to the beginning of its interval."""
         size, k, (x, y) = self._size, self._k, start
         for each in words:
             if self.frame.down:
                 for down in (0.36, 1.1, 1.9):
-                    yield Text(each, size, (x + 7.5 * k, y + down * size), bold=True)
-                    yield Text(each, size, (x - 7.5 * k, y + down * size), "end", bold=True)
+                    yield PlacedText(each, size, (x + 7.5 * k, y + down * size), bold=True)
+                    yield PlacedText(each, size, (x - 7.5 * k, y + down * size), "end", bold=True)
                 continue
             for right in (6 * k, 14 * k):
                 for down in (-0.6, 1.25):
-                    yield Text(each, size, (x + right, y + down * size), bold=True)
+                    yield PlacedText(each, size, (x + right, y + down * size), bold=True)
 
     def _span(self, interval: StatusInterval) -> Way:
         lane = self.frame.layout.lanes[interval.node]
@@ -579,11 +588,13 @@ class Picture:
             if text is not None:
                 yield self._put(text, self._theme.faint, font_style="italic", class_="wait")
 
-    def _clock(self, along: float, words: str, row: int = 0) -> Text:
+    def _clock(self, along: float, words: str, row: int = 0) -> PlacedText:
         frame, size = self.frame, self._size
         x, y = frame.xy(along, frame.near - (9 + 13 * row) * self._k)
         return (
-            Text(words, size, (x, y + 0.36 * size), "end") if frame.down else Text(words, size, (x, y), "middle")
+            PlacedText(words, size, (x, y + 0.36 * size), "end")
+            if frame.down
+            else PlacedText(words, size, (x, y), "middle")
         )
 
     def _breaks(self) -> Iterator[drawsvg.DrawingElement]:

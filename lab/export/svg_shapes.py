@@ -9,7 +9,7 @@ from typing import Any
 
 import drawsvg
 
-from lab.export.placement import Position, Text
+from lab.export.placement import PlacedText, Position
 
 INK, FAINT, PAPER = "#222222", "#777777", "#ffffff"  # of the pictures without a theme
 
@@ -57,7 +57,7 @@ def status_sign(shown: str) -> str:
     return _STATUS_SIGNS.get(shown, "dot")
 
 
-def drawn_text(text: Text, colour: str, **style: Any) -> drawsvg.Text:
+def drawn_text(text: PlacedText, colour: str, **style: Any) -> drawsvg.Text:
     x, y = round(text.at[0], 1), round(text.at[1], 1)
     if text.anchor != "start":
         style["text_anchor"] = text.anchor

@@ -13,7 +13,7 @@ from itertools import count
 from typing import TextIO
 
 from lab.analysis.elections import ElectionLog
-from lab.analysis.group_history import Point
+from lab.analysis.group_history import RecordedMoment
 from lab.analysis.history import History
 from lab.analysis.spacetime import MessageEdge
 from lab.export.excerpt import Excerpt, ExportError
@@ -329,7 +329,7 @@ def _events(excerpt: Excerpt) -> Iterator[Row]:
         yield line.record, line.at_us, line.what, line.source, sanitize(line.kind), sanitize(line.text)
 
 
-def _place(point: Point | None) -> tuple[int | None, int | None]:
+def _place(point: RecordedMoment | None) -> tuple[int | None, int | None]:
     return (None, None) if point is None else (point.record, point.at_us)
 
 

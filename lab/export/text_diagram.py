@@ -23,7 +23,7 @@ from lab.units import format_ranges
 _RANKS: tuple[type, ...] = (StatusInterval, Annotation, MessageEdge)
 
 
-class Row(Struct, frozen=True):
+class DiagramRow(Struct, frozen=True):
     """A status change, the sending of a message (or its end, with ``ends``), or an annotation."""
 
     record: int
@@ -32,21 +32,21 @@ class Row(Struct, frozen=True):
     ends: bool = False
 
 
-def rows_of(excerpt: Excerpt) -> list[Row]:
+def rows_of(excerpt: Excerpt) -> list[DiagramRow]:
     """Return the rows in order of time. A message that takes longer than Tm has another row for its end."""
-    rows = [Row(remark.record, remark.at_us, remark) for remark in annotations_in(excerpt)]
+    rows = [DiagramRow(remark.record, remark.at_us, remark) for remark in annotations_in(excerpt)]
     shown = {interval.node: describe_status(interval) for interval in initial_intervals(excerpt)}
     for interval in excerpt.status_intervals:
         if interval.since.record >= excerpt.first and describe_status(interval) != shown.get(interval.node):
             shown[interval.node] = describe_status(interval)
-            rows.append(Row(interval.since.record, interval.since.at_us, interval))
+            rows.append(DiagramRow(interval.since.record, interval.since.at_us, interval))
     for edge in excerpt.messages:
         is_sent_here = edge.line.record >= excerpt.first
         if is_sent_here:
-            rows.append(Row(edge.line.record, edge.line.at_us, edge))
+            rows.append(DiagramRow(edge.line.record, edge.line.at_us, edge))
         end = edge.end
         if end is not None and end.record <= excerpt.last and (not is_sent_here or is_slow(edge, excerpt)):
-            rows.append(Row(end.record, end.at_us, edge, ends=True))
+            rows.append(DiagramRow(end.record, end.at_us, edge, ends=True))
     # live steps are recorded slightly after they are taken
     return sorted(rows, key=lambda row: (row.at_us, row.record, _RANKS.index(type(row.what)), not row.ends))
 
@@ -89,7 +89,7 @@ def _lines(excerpt: Excerpt) -> Iterator[str]:
             yield _line(row, excerpt)
 
 
-def _line(row: Row, excerpt: Excerpt) -> str:
+def _line(row: DiagramRow, excerpt: Excerpt) -> str:
     what = row.what
     if isinstance(what, StatusInterval):
         return f"Note over n{what.node}: {_plain(describe_status(what))}"
@@ -174,7 +174,7 @@ class _Drawing:
             nodes.setdefault(describe_status(interval), []).append(node)
         return "; ".join(f"{format_ranges(who)}: {how}" for how, who in nodes.items())
 
-    def _row(self, row: Row) -> str:
+    def _row(self, row: DiagramRow) -> str:
         what = row.what
         if isinstance(what, StatusInterval):
             self._intervals[what.node] = what

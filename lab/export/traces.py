@@ -23,7 +23,7 @@ from typing import Any, TextIO
 
 from msgspec import Struct
 
-from lab.analysis.group_history import Point
+from lab.analysis.group_history import RecordedMoment
 from lab.analysis.spacetime import MessageEdge
 from lab.export.excerpt import Excerpt, ExportError
 from lab.recording.log_lines import LogLine
@@ -76,7 +76,7 @@ def activities_in(excerpt: Excerpt) -> list[Activity]:
     return [found[record] for record in sorted(found)]
 
 
-def arrivals_of(edge: MessageEdge) -> list[Point]:
+def arrivals_of(edge: MessageEdge) -> list[RecordedMoment]:
     """Return where the message arrived: several points if it was duplicated."""
     return [*([edge.end] if edge.end is not None and edge.arrived else []), *edge.again]
 

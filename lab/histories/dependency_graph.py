@@ -26,7 +26,7 @@ class Edge(Struct, frozen=True):
     text: str
 
 
-class Budget:
+class SearchBudget:
     """The number of steps that searches may still take; ``is_spent`` once one would have needed more."""
 
     def __init__(self, steps: int) -> None:
@@ -116,7 +116,7 @@ class DependencyGraph:
         first: Sequence[EdgeKind],
         rest: Sequence[EdgeKind],
         within: Collection[int],
-        budget: Budget,
+        budget: SearchBudget,
         apart: bool = False,
     ) -> list[Edge]:
         """Return the edges of a shortest cycle with an edge of ``first`` and then edges of ``rest``; or none.
@@ -139,7 +139,7 @@ class DependencyGraph:
         edge: Edge,
         kinds: Sequence[EdgeKind],
         within: Collection[int],
-        budget: Budget,
+        budget: SearchBudget,
         apart: bool,
         shorter_than: int | None,
     ) -> list[Edge]:

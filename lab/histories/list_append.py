@@ -22,7 +22,7 @@ from lab.histories.anomalies import Anomaly, ConsistencyModel
 from lab.histories.dependency_graph import DependencyGraph, Edge
 from lab.histories.operations import History, Operation
 from lab.histories.transaction_result import MAX_STEPS, TransactionResult, judge_transactions
-from lab.histories.transactions import Transaction, read_transactions
+from lab.histories.transactions import ClientTransaction, read_transactions
 from lab.histories.values import format_value
 
 Elements = tuple[Any, ...]
@@ -65,7 +65,7 @@ def check_list_append(
 class _Key:
     """The appends to a key and its reads, as (number of the transaction, elements), with the order inferred."""
 
-    def __init__(self, key: Hashable, transactions: Sequence[Transaction]) -> None:
+    def __init__(self, key: Hashable, transactions: Sequence[ClientTransaction]) -> None:
         self.reads: list[tuple[int, Elements]] = []
         self.writer_of: dict[Any, int] = {}
         self._key = key
@@ -247,7 +247,7 @@ def _common(one: Elements, other: Elements) -> int:
     return next(place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])
 
 
-def _internal(transaction: Transaction) -> Iterator[Anomaly]:
+def _internal(transaction: ClientTransaction) -> Iterator[Anomaly]:
     """Yield what a transaction cannot have read after its own reads and appends, or before them."""
     if transaction.operation.outcome != "ok":
         return
@@ -281,13 +281,15 @@ def _internal(transaction: Transaction) -> Iterator[Anomaly]:
         read.setdefault(key, set()).update(value)
 
 
-def _lost_updates(transactions: Sequence[Transaction]) -> Iterator[Anomaly]:
+def _lost_updates(transactions: Sequence[ClientTransaction]) -> Iterator[Anomaly]:
     return lost_updates(transactions, lambda key, value: f"{format_value(key)} as {format_value(value)}")
 
 
-def lost_updates(transactions: Sequence[Transaction], name: Callable[[Hashable, Any], str]) -> Iterator[Anomaly]:
+def lost_updates(
+    transactions: Sequence[ClientTransaction], name: Callable[[Hashable, Any], str]
+) -> Iterator[Anomaly]:
     """Yield each version of a key that several committed transactions read, before each of them wrote the key."""
-    updates: dict[tuple[Hashable, Any], list[Transaction]] = {}
+    updates: dict[tuple[Hashable, Any], list[ClientTransaction]] = {}
     for transaction in transactions:
         if transaction.operation.outcome != "ok":
             continue

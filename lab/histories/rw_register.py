@@ -24,7 +24,7 @@ from lab.histories.dependency_graph import DependencyGraph, Edge
 from lab.histories.list_append import lost_updates
 from lab.histories.operations import History
 from lab.histories.transaction_result import MAX_STEPS, TransactionResult, judge_transactions
-from lab.histories.transactions import Transaction, read_transactions
+from lab.histories.transactions import ClientTransaction, read_transactions
 from lab.histories.values import format_value
 
 
@@ -69,7 +69,7 @@ def _named(key: Hashable, value: Any) -> str:
     return f"{format_value(key)} = {format_value(value)}"
 
 
-def _first_reads(transaction: Transaction) -> dict[Hashable, Any]:
+def _first_reads(transaction: ClientTransaction) -> dict[Hashable, Any]:
     """Return the value of each key that the transaction read before it wrote it."""
     found: dict[Hashable, Any] = {}
     if transaction.operation.outcome == "ok":
@@ -83,7 +83,7 @@ def _first_reads(transaction: Transaction) -> dict[Hashable, Any]:
 
 
 def _add_edges(
-    graph: DependencyGraph, transactions: Sequence[Transaction], writer_of: dict[tuple[Hashable, Any], int]
+    graph: DependencyGraph, transactions: Sequence[ClientTransaction], writer_of: dict[tuple[Hashable, Any], int]
 ) -> None:
     readers: dict[tuple[Hashable, Any], list[int]] = {}
     next_writers: dict[tuple[Hashable, Any], list[tuple[int, Any]]] = {}
@@ -112,7 +112,7 @@ def _add_edges(
 
 
 def _wrong_value(
-    transactions: Sequence[Transaction],
+    transactions: Sequence[ClientTransaction],
     number: int,
     key: Hashable,
     value: Any,
@@ -138,7 +138,7 @@ def _wrong_value(
         yield Anomaly("G1b", text, operations)
 
 
-def _internal(transaction: Transaction) -> Iterator[Anomaly]:
+def _internal(transaction: ClientTransaction) -> Iterator[Anomaly]:
     """Yield what a transaction cannot have read after its own reads and writes."""
     if transaction.operation.outcome != "ok":
         return

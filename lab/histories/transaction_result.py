@@ -12,9 +12,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from lab.histories.anomalies import MODELS, Anomaly, ConsistencyModel
-from lab.histories.dependency_graph import Budget, DependencyGraph, Edge, EdgeKind
+from lab.histories.dependency_graph import DependencyGraph, Edge, EdgeKind, SearchBudget
 from lab.histories.results import CheckResult, Word
-from lab.histories.transactions import Transaction, real_time_pairs, session_pairs
+from lab.histories.transactions import ClientTransaction, real_time_pairs, session_pairs
 from lab.units import format_count
 
 MAX_STEPS = 1_000_000
@@ -40,19 +40,19 @@ _ORDERS: tuple[EdgeKind, ...] = ("process", "real-time")
 """The orders that a model may keep besides dependencies; the last one is kept by the strongest alone."""
 
 
-def add_session_order(graph: DependencyGraph, transactions: Sequence[Transaction]) -> None:
+def add_session_order(graph: DependencyGraph, transactions: Sequence[ClientTransaction]) -> None:
     """Add an edge from each transaction of a client to its next."""
     for source, target in session_pairs(transactions):
         graph.add(_order_edge(source, target, "process", transactions))
 
 
-def add_real_time_order(graph: DependencyGraph, transactions: Sequence[Transaction]) -> None:
+def add_real_time_order(graph: DependencyGraph, transactions: Sequence[ClientTransaction]) -> None:
     """Add edges from each transaction to those that were called after it was over."""
     for source, target in real_time_pairs(transactions):
         graph.add(_order_edge(source, target, "real-time", transactions))
 
 
-def _order_edge(source: int, target: int, kind: EdgeKind, transactions: Sequence[Transaction]) -> Edge:
+def _order_edge(source: int, target: int, kind: EdgeKind, transactions: Sequence[ClientTransaction]) -> Edge:
     one, other = transactions[source], transactions[target]
     if kind == "process":
         return Edge(source, target, kind, f"{one.operation.process} called {other.name} after {one.name}")
@@ -61,7 +61,7 @@ def _order_edge(source: int, target: int, kind: EdgeKind, transactions: Sequence
 
 def find_cycles(
     graph: DependencyGraph,
-    transactions: Sequence[Transaction],
+    transactions: Sequence[ClientTransaction],
     extra: Sequence[EdgeKind] = (),
     known: Sequence[Anomaly] = (),
     max_steps: int = MAX_STEPS,
@@ -72,7 +72,7 @@ def find_cycles(
     component that holds all transactions of one of these anomalies is not shown again by a cycle with an rw edge,
     if the anomaly rules out as much.
     """
-    budget = Budget(max_steps)
+    budget = SearchBudget(max_steps)
     number_of = {each.operation.index: number for number, each in enumerate(transactions)}
     reported: list[set[int]] = []
     found = []
@@ -91,7 +91,7 @@ def find_cycles(
                 ]
             for component in graph.components(tuple(dict.fromkeys((*first, *rest))), cyclic):
                 if not any(each <= component for each in shown):
-                    own = Budget(max_steps) if search is _SEARCHES[-1] else budget  # some cycle is there
+                    own = SearchBudget(max_steps) if search is _SEARCHES[-1] else budget  # some cycle is there
                     cycle = graph.shortest_cycle(first, rest, component, own, search.apart)
                     if cycle:
                         cycle = _shortened(cycle, transactions)
@@ -115,7 +115,7 @@ def name_of_cycle(cycle: Sequence[Edge]) -> str:
     return f"{name}-{order}" if order else name
 
 
-def _shortened(cycle: Sequence[Edge], transactions: Sequence[Transaction]) -> list[Edge]:
+def _shortened(cycle: Sequence[Edge], transactions: Sequence[ClientTransaction]) -> list[Edge]:
     """Return the cycle with one edge wherever the order of clients or of real time leads as far as several do.
 
     The graph has not all edges of these orders, only those from which the others follow.
@@ -134,7 +134,7 @@ def _shortened(cycle: Sequence[Edge], transactions: Sequence[Transaction]) -> li
     return shortened
 
 
-def _order_in(edges: Sequence[Edge], transactions: Sequence[Transaction]) -> EdgeKind | None:
+def _order_in(edges: Sequence[Edge], transactions: Sequence[ClientTransaction]) -> EdgeKind | None:
     """Return the order in this part of a cycle, without rw, that has its ends in their order."""
     kinds = {edge.kind for edge in edges}
     one, other = transactions[edges[0].source].operation, transactions[edges[-1].target].operation
@@ -145,7 +145,7 @@ def _order_in(edges: Sequence[Edge], transactions: Sequence[Transaction]) -> Edg
     return None
 
 
-def _anomaly(cycle: Sequence[Edge], transactions: Sequence[Transaction]) -> Anomaly:
+def _anomaly(cycle: Sequence[Edge], transactions: Sequence[ClientTransaction]) -> Anomaly:
     steps = [f"{edge.text} ({edge.kind})" for edge in cycle]
     text = f"{'; '.join(steps)}; so {transactions[cycle[0].source].name} would come before itself"
     return Anomaly(name_of_cycle(cycle), text, tuple(transactions[edge.source].operation for edge in cycle))
@@ -164,7 +164,7 @@ class TransactionResult(CheckResult, frozen=True):
 
 def judge_transactions(
     checker: str,
-    transactions: Sequence[Transaction],
+    transactions: Sequence[ClientTransaction],
     graph: DependencyGraph,
     anomalies: Sequence[Anomaly],
     model: ConsistencyModel,

@@ -25,7 +25,7 @@ class MicroOperation(NamedTuple):
     value: Any
 
 
-class Transaction(Struct, frozen=True):
+class ClientTransaction(Struct, frozen=True):
     """An operation and its micro-operations; ``committed``: it certainly happened."""
 
     operation: Operation
@@ -47,7 +47,7 @@ class Transaction(Struct, frozen=True):
             yield from ((step.key, step.value) for step in self.steps if step.is_read)
 
 
-def read_transactions(history: History, write: str) -> list[Transaction]:
+def read_transactions(history: History, write: str) -> list[ClientTransaction]:
     """Return all transactions of a history whose writes are called ``append`` or ``w``.
 
     Raises HistoryError if an operation is no such transaction, or if a value was written twice.
@@ -70,7 +70,7 @@ def read_transactions(history: History, write: str) -> list[Transaction]:
     for operation, steps in found:
         is_seen = any((each.key, each.value) in seen for each in steps if not each.is_read)
         committed = operation.outcome == "ok" or (operation.outcome == "info" and is_seen)
-        transactions.append(Transaction(operation, steps, committed))
+        transactions.append(ClientTransaction(operation, steps, committed))
     return transactions
 
 
@@ -118,7 +118,7 @@ def _not_a_transaction(operation: Operation, got: Any, write: str) -> HistoryErr
     )
 
 
-def session_pairs(transactions: Sequence[Transaction]) -> Iterator[tuple[int, int]]:
+def session_pairs(transactions: Sequence[ClientTransaction]) -> Iterator[tuple[int, int]]:
     """Yield the numbers of each two committed transactions that follow each other at one client."""
     last: dict[str, int] = {}
     for number, each in enumerate(transactions):
@@ -129,7 +129,7 @@ def session_pairs(transactions: Sequence[Transaction]) -> Iterator[tuple[int, in
             last[process] = number
 
 
-def real_time_pairs(transactions: Sequence[Transaction]) -> Iterator[tuple[int, int]]:
+def real_time_pairs(transactions: Sequence[ClientTransaction]) -> Iterator[tuple[int, int]]:
     """Yield the numbers of each two committed transactions of which one was over before the other was called.
 
     Pairs that follow from others are left out: what is over and precedes another that is over, too.

@@ -33,7 +33,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
         return normalize_answer(answer) == normalize_answer(self.answer)
 
 
-class Step(Struct, frozen=True):
+class LectureStep(Struct, frozen=True):
     """A step. ``number`` counts from 1; ``text`` and ``notes``, which are for the teacher alone, are Markdown.
 
     ``run`` is the place of its run in the lecture, None before the first one begins; a step without a stop shows
@@ -85,15 +85,15 @@ class Lecture(Struct, frozen=True, dict=True):
     path: str
     title: str
     intro: str
-    steps: tuple[Step, ...]
+    steps: tuple[LectureStep, ...]
     runs: tuple[LectureRun, ...]
     digest: str
 
     @cached_property
-    def questions(self) -> tuple[Step, ...]:
+    def questions(self) -> tuple[LectureStep, ...]:
         """The steps that ask a question."""
         return tuple(step for step in self.steps if step.question is not None)
 
-    def steps_of(self, run: int) -> tuple[Step, ...]:
+    def steps_of(self, run: int) -> tuple[LectureStep, ...]:
         """Return the steps that show this run."""
         return tuple(step for step in self.steps if step.run == run and step.shows_run)

@@ -16,7 +16,7 @@ from lab.export.film_frames import FilmFrame, FilmFrames, load_pillow
 from lab.export.placement import wrap_to_width
 from lab.export.svg_diagram import load_cairosvg
 from lab.export.svg_shapes import text
-from lab.lectures.lecture import Question, Step
+from lab.lectures.lecture import LectureStep, Question
 from lab.lectures.presentation import THINKING_US, reading_us
 from lab.lectures.recorded_lecture import RecordedLecture
 
@@ -62,7 +62,7 @@ class LectureFilm:
                 yield from self._question(step, step.question)
             self._report_progress(step.number)
 
-    def _run(self, step: Step) -> Iterator[FilmFrame]:
+    def _run(self, step: LectureStep) -> Iterator[FilmFrame]:
         """Yield the diagram of what the step shows of its run."""
         title = printable(self._recorded.run_of(step).run.scenario.title, 100)
         figure = FigureOptions(title=step.title, caption=title, theme=_THEME)
@@ -70,7 +70,7 @@ class LectureFilm:
             if excerpt is not None:
                 yield from FilmFrames(excerpt, self._frames_per_s)
 
-    def _question(self, step: Step, question: Question) -> Iterator[FilmFrame]:
+    def _question(self, step: LectureStep, question: Question) -> Iterator[FilmFrame]:
         asked = [*paragraphs_of(question.text), *(f"•  {option}" for option in question.options)]
         yield self._card(step.title, asked, reading_us(" ".join(asked)) + THINKING_US)
         answer = [f"The answer: {question.answer}", *paragraphs_of(question.explanation)]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from string import ascii_uppercase
 
-from lab.lectures.lecture import Lecture, Question, Step
+from lab.lectures.lecture import Lecture, LectureStep, Question
 from lab.lectures.lecture_reader import SHIPPED
 from lab.protocols import CURRICULUM
 from lab.scenario.file import is_path
@@ -21,7 +21,7 @@ def format_handout(lecture: Lecture) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _step(lecture: Lecture, step: Step) -> Iterator[str]:
+def _step(lecture: Lecture, step: LectureStep) -> Iterator[str]:
     yield f"## {step.number}. {step.title}"
     yield step.text
     if step.shows_run:
@@ -42,7 +42,7 @@ def _question(number: int, question: Question) -> str:
     return f"**Question {number}.** {' '.join(question.text.split())}\n\n{options}"
 
 
-def _answer(number: int, step: Step) -> str:
+def _answer(number: int, step: LectureStep) -> str:
     question = step.question
     assert question is not None
     letter = ascii_uppercase[next(map(question.options.index, filter(question.accepts, question.options)))]

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from lab.exercises.handout import normalize_answer
 from lab.exercises.teacher import LONGEST_TEXT
 from lab.foreign_file import TOMLError, parse_toml, read_foreign_text
-from lab.lectures.lecture import LONGEST_TITLE, Lecture, LectureRun, Question, Step
+from lab.lectures.lecture import LONGEST_TITLE, Lecture, LectureRun, LectureStep, Question
 from lab.scenario.file import (
     Scenario,
     ScenarioError,
@@ -220,7 +220,7 @@ class _Reading:
         self._is_unreadable = False
 
     def lecture(self) -> Lecture:
-        head, steps = _Section("", 1, [], [], []), list[Step]()
+        head, steps = _Section("", 1, [], [], []), list[LectureStep]()
         for section in _sections(self._text):
             if any(block.kind == "title" for block in section.blocks):
                 if head.title or steps:
@@ -259,7 +259,7 @@ class _Reading:
         for block in blocks:
             self._wrong(block.line, f"{block.kind} belongs to a step; begin one with: ## TITLE")
 
-    def _step(self, number: int, section: _Section) -> Step:
+    def _step(self, number: int, section: _Section) -> LectureStep:
         for kind in _BLOCKS:
             for again in [block for block in section.blocks if block.kind == kind][1:]:
                 self._wrong(again.line, f"a second {kind} block in this step; begin another step: ## TITLE")
@@ -277,7 +277,7 @@ class _Reading:
                 self._focus[1] if show.node is None else show.node,
             )
         question = None if asked is None else self._question(asked)
-        return Step(
+        return LectureStep(
             number=number,
             title=section.title,
             text=_joined(section.text),

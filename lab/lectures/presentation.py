@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from lab.durable import write_durably
 from lab.exercises.exercise import AnswerKey
 from lab.exercises.teacher import LecturePosition, VoteTally
-from lab.lectures.lecture import Question, Step
+from lab.lectures.lecture import LectureStep, Question
 from lab.text import UserError
 
 T = TypeVar("T", bound=Struct)
@@ -56,19 +56,19 @@ class Presentation(Struct, frozen=True):
 
     name: str
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[LectureStep, ...]
     runs: tuple[PresentedRun, ...]
     digest: str = ""
 
-    def run_of(self, step: Step) -> PresentedRun:
+    def run_of(self, step: LectureStep) -> PresentedRun:
         """Return the run that a step shows, or the first one if none has begun."""
         return self.runs[step.run or 0]
 
-    def stop_of(self, step: Step) -> Stop | None:
+    def stop_of(self, step: LectureStep) -> Stop | None:
         """Return where this step stops; None if it shows no run."""
         return self.run_of(step).stops.get(step.number) if step.shows_run else None
 
-    def begin_of(self, step: Step) -> Stop:
+    def begin_of(self, step: LectureStep) -> Stop:
         """Return where a step begins to show its run: where the step before stopped, or at its start."""
         stops = [stop for number, stop in self.run_of(step).stops.items() if number < step.number]
         return max(stops, key=lambda stop: stop.record, default=Stop(0, 0))
@@ -83,7 +83,7 @@ class Presentation(Struct, frozen=True):
         return replace(self, runs=tuple(runs))
 
 
-def _in_class(step: Step) -> Step:
+def _in_class(step: LectureStep) -> LectureStep:
     question = step.question
     asked = None if question is None else replace(question, key=AnswerKey())
     return replace(step, notes="", question=asked)
@@ -101,7 +101,7 @@ class PresentationError(UserError):
     """The folder has no lecture that this version can show; the text is for the user."""
 
 
-class Progress(Struct, frozen=True):
+class LectureProgress(Struct, frozen=True):
     """The progress of a lecture: the teacher's last position, and the votes that were closed, by step.
 
     ``is_over``: the teacher has ended it; otherwise it may go on. ``is_replaced``: it goes on in another folder,
@@ -114,7 +114,7 @@ class Progress(Struct, frozen=True):
     is_replaced: bool = False
 
 
-def progress_after_edit(progress: Progress, before: Presentation, after: Presentation) -> Progress:
+def progress_after_edit(progress: LectureProgress, before: Presentation, after: Presentation) -> LectureProgress:
     """Return how far a lecture was given, in the steps that it has after an edit.
 
     A step is known by its title, or else by its number. A vote is kept if its step still asks the same question.
@@ -137,7 +137,7 @@ def progress_after_edit(progress: Progress, before: Presentation, after: Present
         if step.question is not None and _is_vote_on(tally, step.question):
             tallies[step.number] = replace(tally, step=step.number)
     record = shown[after.steps[place].run or 0]
-    return Progress(LecturePosition(place, record, reached=reached, shown=tuple(shown)), tallies)
+    return LectureProgress(LecturePosition(place, record, reached=reached, shown=tuple(shown)), tallies)
 
 
 def _is_vote_on(tally: VoteTally, question: Question) -> bool:
@@ -170,13 +170,13 @@ def _read(folder: Path, kind: type[T]) -> T:
         raise PresentationError(f"{folder}: the lecture is damaged, or of another version: {error}") from None
 
 
-def write_progress(progress: Progress, folder: Path) -> None:
+def write_progress(progress: LectureProgress, folder: Path) -> None:
     """Store how far the lecture in this folder was given. Raises OSError."""
     write_durably(folder / _PROGRESS, msgspec.json.encode(progress))
 
 
-def read_progress(folder: Path) -> Progress:
+def read_progress(folder: Path) -> LectureProgress:
     """Read how far the lecture in this folder was given; nothing was shown of one without that."""
     with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode((folder / _PROGRESS).read_bytes(), type=Progress)
-    return Progress()
+        return msgspec.json.decode((folder / _PROGRESS).read_bytes(), type=LectureProgress)
+    return LectureProgress()

@@ -15,10 +15,10 @@ from lab.analysis.script_log import line_result
 from lab.exercises.answer_keys import answer_problems
 from lab.export.excerpt import Excerpt, ExportOptions, read_excerpt
 from lab.export.figure_options import FigureOptions
-from lab.lectures.lecture import Lecture, LectureRun, Step
+from lab.lectures.lecture import Lecture, LectureRun, LectureStep
 from lab.lectures.presentation import Presentation, PresentedRun, Stop
 from lab.recording.reader import open_recording
-from lab.scenario.report import Report, ScenarioFinding
+from lab.scenario.report import ScenarioFinding, ScenarioReport
 from lab.scenario.run_scenario import run_simulated
 from lab.text import sanitize
 from lab.units import format_rounded, format_us
@@ -32,7 +32,7 @@ class RecordedRun(Struct, frozen=True):
 
     run: LectureRun
     file: Path
-    report: Report
+    report: ScenarioReport
     stops: dict[int, Stop]
 
 
@@ -42,7 +42,7 @@ class RecordedLecture(Struct, frozen=True):
     lecture: Lecture
     runs: tuple[RecordedRun, ...]
 
-    def run_of(self, step: Step) -> RecordedRun:
+    def run_of(self, step: LectureStep) -> RecordedRun:
         """Return the run that a step shows, or the first one if none has begun."""
         return self.runs[step.run or 0]
 
@@ -54,7 +54,7 @@ class RecordedLecture(Struct, frozen=True):
         return Presentation(lecture.name, lecture.title, lecture.steps, tuple(runs), lecture.digest)
 
     @contextmanager
-    def excerpt_of(self, step: Step, figure: FigureOptions) -> Iterator[Excerpt | None]:
+    def excerpt_of(self, step: LectureStep, figure: FigureOptions) -> Iterator[Excerpt | None]:
         """Open what a step shows of its run: from where the step before stopped to where this one stops.
 
         It is None if the step shows no run. Raises ExportError.
@@ -85,7 +85,7 @@ def record_lecture(
     return RecordedLecture(lecture, tuple(runs))
 
 
-def _stops_in(file: Path, steps: tuple[Step, ...]) -> dict[int, Stop]:
+def _stops_in(file: Path, steps: tuple[LectureStep, ...]) -> dict[int, Stop]:
     by_line = {step.stop: step.number for step in steps}
     found: dict[int, Stop] = {}
     with closing(open_recording(file)) as store:
@@ -132,12 +132,12 @@ def run_problems(recorded: RecordedLecture) -> Iterator[str]:
         yield from _run_problems(lecture, run, lecture.steps_of(number))
 
 
-def _run_problems(lecture: Lecture, recorded: RecordedRun, steps: tuple[Step, ...]) -> Iterator[str]:
+def _run_problems(lecture: Lecture, recorded: RecordedRun, steps: tuple[LectureStep, ...]) -> Iterator[str]:
     own = {step.stop for step in steps}
     for finding in recorded.report.findings:
         if finding.line not in own:
             yield f"{_place(lecture, recorded, finding)}: {finding.expected}: {finding.was}"
-    before: Step | None = None
+    before: LectureStep | None = None
     for step in steps:
         stop = recorded.stops.get(step.number)
         where = f"{lecture.path}:{step.stop_line}: step {step.number}"
@@ -158,7 +158,7 @@ def _place(lecture: Lecture, recorded: RecordedRun, finding: ScenarioFinding) ->
     return f"{run.scenario.path if run.named else lecture.path}:{finding.line}"
 
 
-def _question_problems(recorded: RecordedLecture, step: Step) -> Iterator[str]:
+def _question_problems(recorded: RecordedLecture, step: LectureStep) -> Iterator[str]:
     question = step.question
     assert question is not None
     scenario = recorded.run_of(step).run.scenario

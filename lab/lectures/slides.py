@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from lab.export.figure_options import FigureOptions
 from lab.export.svg_diagram import diagram_of
-from lab.lectures.lecture import Lecture, Question, Step
+from lab.lectures.lecture import Lecture, LectureStep, Question
 from lab.lectures.recorded_lecture import RecordedLecture
 from lab.text import sanitize
 
@@ -24,7 +24,7 @@ _WIDTH_PX = 620.0
 _KEYS = "Arrow keys turn the slides; a shows an answer, n the notes for the teacher."
 
 
-def draw_step(recorded: RecordedLecture, step: Step) -> str:
+def draw_step(recorded: RecordedLecture, step: LectureStep) -> str:
     """Return the picture of what a step shows of its run, as SVG; empty if it shows none. Raises ExportError."""
     title = sanitize(recorded.run_of(step).run.scenario.title, 100)
     figure = FigureOptions(title=title, theme="paper", zoom="page", width=_WIDTH_PX)
@@ -64,7 +64,7 @@ def _title_slide(lecture: Lecture) -> str:
     )
 
 
-def _slide(step: Step, picture: str, with_notes: bool) -> str:
+def _slide(step: LectureStep, picture: str, with_notes: bool) -> str:
     parts = [f"<h2>{escape(sanitize(step.title))}</h2>"]
     asked = _question(step.question) if step.question is not None else ""
     parts.append(f'<div class="text{"" if picture else " alone"}">{_html(step.text)}{asked}</div>')

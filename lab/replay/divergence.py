@@ -37,7 +37,7 @@ class Divergence(Struct, frozen=True):
         return self.one is not None or self.other is not None
 
 
-class Comparison:
+class RecordingComparison:
     """A comparison of two recordings, a piece at a time. Either may still grow.
 
     ``same`` records are equal so far; ``divergence`` is None until it is found.
@@ -92,7 +92,7 @@ def find_divergence(
 
     Lines that were skipped because they cannot be read are in ``damage`` of ``one`` or ``other`` afterwards.
     """
-    comparison = Comparison(one, other)
+    comparison = RecordingComparison(one, other)
     progress(0)
     while not comparison.advance(_EVERY):
         progress(comparison.same)

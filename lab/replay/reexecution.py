@@ -46,7 +46,7 @@ class Difference(Struct, frozen=True):
     text: str
 
 
-class Report(Struct):
+class ReexecutionReport(Struct):
     """The result of a re-execution of ``steps`` steps. ``source_differs``: the protocol's source has changed."""
 
     steps: int
@@ -68,7 +68,7 @@ def reexecute(
     most: int = 20,
     progress: Callable[[int], None] = lambda done: None,
     watch: Callable[[Record | None], object] = lambda record: None,
-) -> Report:
+) -> ReexecutionReport:
     """Re-execute a recording with the installed ``protocol``, whose source text is ``source``.
 
     If the source differs from the recorded one, the source lines at which procedures wait are not compared. The
@@ -79,7 +79,7 @@ def reexecute(
     """
     source_differs = has_other_sources(store.header, source)
     run, chain = Reexecution(store.header, protocol, source_differs), Chain(store.header)
-    report = Report(0, [], source_differs, 0, store.torn)
+    report = ReexecutionReport(0, [], source_differs, 0, store.torn)
     for number, record in enumerate(store.records()):
         if number % 1000 == 0:
             progress(number)

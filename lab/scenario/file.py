@@ -99,7 +99,7 @@ KEYS: dict[str, Key] = {
 }
 
 
-class Mistake(Struct, frozen=True):
+class FileMistake(Struct, frozen=True):
     """A mistake in a file: line and column from 1, 0 if it has no place."""
 
     line: int
@@ -111,13 +111,13 @@ class Head(Struct, frozen=True):
     """The keys with values of the right types, and the mistakes in the others."""
 
     values: dict[str, Any]
-    mistakes: tuple[Mistake, ...]
+    mistakes: tuple[FileMistake, ...]
     text: str
 
-    def mistake(self, key: str, text: str) -> Mistake:
+    def mistake(self, key: str, text: str) -> FileMistake:
         """Return a mistake at the place of this key, or of this parameter in ``set``."""
         line, column = _place_of(key, self.text) or _place_of("set", self.text) or (1, 0)
-        return Mistake(line, column, text)
+        return FileMistake(line, column, text)
 
 
 def split_scenario(text: str) -> tuple[str, str, int]:
@@ -164,14 +164,16 @@ def read_head(text: str) -> Head:
     except tomllib.TOMLDecodeError as error:
         return Head({}, (_unreadable(str(error), text),), text)
     except ValueError:
-        return Head({}, (Mistake(0, 0, "a number in the head has too many digits; a seed has at most 18"),), text)
+        return Head(
+            {}, (FileMistake(0, 0, "a number in the head has too many digits; a seed has at most 18"),), text
+        )
     except RecursionError:
-        return Head({}, (Mistake(0, 0, "the head is nested too deeply; a plain list is enough"),), text)
+        return Head({}, (FileMistake(0, 0, "the head is nested too deeply; a plain list is enough"),), text)
     values = {key: value for key, value in found.items() if key in KEYS and _fits(value, KEYS[key])}
     head = Head(values, (), text)
     mistakes = [head.mistake(key, _describe_key_error(key, found[key])) for key in found if key not in values]
     mistakes += [
-        Mistake(1, 0, f"the head has no {name}: {key.example}")
+        FileMistake(1, 0, f"the head has no {name}: {key.example}")
         for name, key in KEYS.items()
         if key.needed and name not in found and not (name == "protocol" and "program" in found)
     ]
@@ -190,12 +192,12 @@ def _describe_key_error(key: str, value: Any) -> str:
     return f"unknown key {sanitize(key, 30)}{near}"
 
 
-def _unreadable(message: str, text: str) -> Mistake:
+def _unreadable(message: str, text: str) -> FileMistake:
     # tomllib gives the place only in the message.
     match = re.search(r" \(at line (\d+), column (\d+)\)$", message)
     line, column = (int(match[1]), int(match[2])) if match else (text.count("\n") + 1, 0)
     what = message[: match.start()] if match else message.removesuffix(" (at end of document)")
-    return Mistake(line, column, f"{what}; {_TOML}")
+    return FileMistake(line, column, f"{what}; {_TOML}")
 
 
 def _place_of(key: str, text: str) -> tuple[int, int] | None:
@@ -312,7 +314,7 @@ def scenario_in(text: str, path: Path, sandbox: bool = False) -> Scenario:
     return scenario
 
 
-def _format_mistake(path: Path, mistake: Mistake) -> str:
+def _format_mistake(path: Path, mistake: FileMistake) -> str:
     place = ":".join(str(number) for number in (path, mistake.line, mistake.column) if number)
     return sanitize(f"{place}: {mistake.text}")
 
@@ -329,7 +331,7 @@ class _ScenarioReader:
     """A parser that continues after a mistake as far as possible, to collect all mistakes."""
 
     def __init__(self, text: str, path: Path, sandbox: bool) -> None:
-        self.mistakes: list[Mistake] = []
+        self.mistakes: list[FileMistake] = []
         self._sandbox = sandbox
         self._text = text
         self._path = path
@@ -338,14 +340,14 @@ class _ScenarioReader:
     def scenario(self) -> Scenario | None:
         """Return the scenario; None if there are mistakes."""
         if len(self._text) > _LARGEST:
-            self._wrong(Mistake(0, 0, f"a scenario can have at most {_LARGEST >> 10} kB"))
+            self._wrong(FileMistake(0, 0, f"a scenario can have at most {_LARGEST >> 10} kB"))
             return None
         head_text, script, first = split_scenario(self._text)
         self._head = head = read_head(head_text if first > 1 else self._text)
         self.mistakes += head.mistakes
         if first == 1:
             last = self._text.removesuffix("\n").count("\n") + 1
-            self._wrong(Mistake(last, 0, "there is no line --- between the head and the script"))
+            self._wrong(FileMistake(last, 0, "there is no line --- between the head and the script"))
             return None
         values = self._with_program(head.values)
         settings = _settings_in(values)
@@ -464,7 +466,9 @@ class _ScenarioReader:
         numbered = list(numbered_lines(found.script, found.first_line))
         if not numbered:
             self._wrong(
-                Mistake(found.first_line, 0, "the script is empty; for example: when all normal: kill coordinator")
+                FileMistake(
+                    found.first_line, 0, "the script is empty; for example: when all normal: kill coordinator"
+                )
             )
         for number, text in numbered:
             try:
@@ -477,7 +481,7 @@ class _ScenarioReader:
             except CommandError as error:
                 self._wrong(_located(number, str(error), text))
 
-    def _wrong(self, mistake: Mistake) -> None:
+    def _wrong(self, mistake: FileMistake) -> None:
         self.mistakes.append(mistake)
 
 
@@ -571,11 +575,11 @@ def check_promise(line: Statement, protocol: type[Algorithm], workload: str | No
         )
 
 
-def _located(number: int, message: str, text: str) -> Mistake:
+def _located(number: int, message: str, text: str) -> FileMistake:
     """Return the mistake with the column that the message begins with, or that of the word that it names."""
     match = re.match(r"column (\d+): ", message)
     column = int(match[1]) if match else _column_of(message, text)
-    return Mistake(number, column, message[match.end() :] if match else message)
+    return FileMistake(number, column, message[match.end() :] if match else message)
 
 
 def _column_of(message: str, text: str) -> int:

@@ -48,7 +48,7 @@ class ScenarioFinding(Struct, frozen=True):
     at_us: int = 0
 
 
-class Report(Struct, frozen=True):
+class ScenarioReport(Struct, frozen=True):
     """A report on a run of a scenario. ``recording`` is the path of its recording, if it is kept.
 
     ``ended_us``: the time of its end by its own clock; ``took_s``: its duration in real time. ``too_slow``: a
@@ -75,7 +75,7 @@ class Report(Struct, frozen=True):
         return not self.findings
 
 
-def report_of(scenario: Scenario, store: RecordStore) -> Report:
+def report_of(scenario: Scenario, store: RecordStore) -> ScenarioReport:
     """Return the report on a completed run of the scenario."""
     checker = ScriptChecker(scenario.lines, scenario.ends_us, store.header)
     findings = tuple(checker.findings_in(store))
@@ -87,7 +87,7 @@ def report_of(scenario: Scenario, store: RecordStore) -> Report:
     if history is not None:
         not_judged += [str(history)] if history.word in ("not judged", "undecided") else []
     most = len(verdicts) + (history is not None)
-    return Report(
+    return ScenarioReport(
         *place,
         findings,
         checker.cluster.at_us,

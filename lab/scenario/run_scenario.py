@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import Scenario, World
-from lab.scenario.report import Report, ScenarioFinding, report_of
+from lab.scenario.report import ScenarioFinding, ScenarioReport, report_of
 from lab.worlds.campaign.workers import map_chunks, split_seeds
 from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
@@ -51,7 +51,7 @@ def config_of(scenario: Scenario, world: World, recording: Path) -> RunConfig:
     )
 
 
-def run_simulated(scenario: Scenario, recording: Path | None = None) -> Report:
+def run_simulated(scenario: Scenario, recording: Path | None = None) -> ScenarioReport:
     """Run the scenario in virtual time in this process, as fast as possible.
 
     If ``recording`` is None, the recording is not kept. Raises NotRunnableError and OSError.
@@ -78,7 +78,7 @@ class LiveRun:
         """True if the run is over, so that ``report`` does not wait."""
         return self._host.process.poll() is not None
 
-    def report(self) -> Report:
+    def report(self) -> ScenarioReport:
         """Wait for the end of the run and return the report. Raises HostFailedError."""
         self._host.ready()
         self._host.wait()
@@ -90,7 +90,7 @@ class LiveRun:
         self._host.close()
 
 
-def report_on(scenario: Scenario, file: Path, began_s: float, keep: bool = True) -> Report:
+def report_on(scenario: Scenario, file: Path, began_s: float, keep: bool = True) -> ScenarioReport:
     """Return the report on a recording of a run that began at ``began_s``. Raises NotARecordingError."""
     with contextlib.closing(open_recording(file)) as store:
         report = report_of(scenario, store)
@@ -130,7 +130,7 @@ def jobs_of(scenarios: Sequence[Scenario], worlds: Sequence[World], runs: int, f
     return found
 
 
-def run_all(jobs: Sequence[Job], workers: int) -> Generator[Report, None, None]:
+def run_all(jobs: Sequence[Job], workers: int) -> Generator[ScenarioReport, None, None]:
     """Yield the reports as the runs end, on ``workers`` processes; several times as many live runs run at once.
 
     Close the iterator to end the runs in progress. Raises WorkerDiedError.
@@ -150,7 +150,7 @@ def live_duration_s(jobs: Sequence[Job], workers: int) -> float:
     return max(sum(times_us) / (workers * _LIVE_PER_WORKER), *times_us, 0) / 1e6
 
 
-def _simulate(jobs: tuple[Job, ...], places: range) -> list[Report]:
+def _simulate(jobs: tuple[Job, ...], places: range) -> list[ScenarioReport]:
     """Run these jobs; called in a worker process."""
     found = []
     for job in (jobs[place] for place in places):
@@ -161,7 +161,7 @@ def _simulate(jobs: tuple[Job, ...], places: range) -> list[Report]:
     return found
 
 
-def _live(jobs: Sequence[Job], most: int) -> Iterator[Report]:
+def _live(jobs: Sequence[Job], most: int) -> Iterator[ScenarioReport]:
     from lab.worlds.launch import ForkedHost, preload  # noqa: PLC0415
 
     waiting, going = deque(jobs), list[tuple[Job, LiveRun]]()
@@ -183,7 +183,7 @@ def _live(jobs: Sequence[Job], most: int) -> Iterator[Report]:
             run.end()
 
 
-def _reported(job: Job, run: LiveRun) -> Report:
+def _reported(job: Job, run: LiveRun) -> ScenarioReport:
     try:
         return run.report()
     except (HostFailedError, NotARecordingError) as error:
@@ -192,9 +192,9 @@ def _reported(job: Job, run: LiveRun) -> Report:
         run.end()
 
 
-def _failed(job: Job, error: Exception) -> Report:
+def _failed(job: Job, error: Exception) -> ScenarioReport:
     """Return the report on a run that failed to run."""
     recording = job.recording if Path(job.recording).exists() else ""
     finding = ScenarioFinding(0, "the run completes", str(error))
     scenario = job.scenario
-    return Report(scenario.name, scenario.path, job.world, scenario.seed, (finding,), 0, recording)
+    return ScenarioReport(scenario.name, scenario.path, job.world, scenario.seed, (finding,), 0, recording)

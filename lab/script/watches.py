@@ -24,7 +24,7 @@ UNKNOWN_TEXT = "-"
 _LONGEST = 200
 
 
-class Reading(Struct, frozen=True):
+class WatchReading(Struct, frozen=True):
     """A value as it is shown; ``node`` is the node whose value it is, if the watch is about all nodes."""
 
     text: str
@@ -37,16 +37,16 @@ class Reading(Struct, frozen=True):
 class Watch(Part, frozen=True):
     """An expression to show."""
 
-    def read(self, cluster: ClusterState) -> tuple[Reading, ...]:
+    def read(self, cluster: ClusterState) -> tuple[WatchReading, ...]:
         """Return what it shows in this state. Never raises: an expression that fails shows why."""
         try:
             return self._read(cluster)
         except CommandError as error:  # what a protocol brings has failed
-            return (Reading(f"failed: {sanitize(str(error), _LONGEST)}"),)
+            return (WatchReading(f"failed: {sanitize(str(error), _LONGEST)}"),)
         except ArithmeticError:
-            return (Reading(UNKNOWN_TEXT),)
+            return (WatchReading(UNKNOWN_TEXT),)
 
-    def _read(self, cluster: ClusterState) -> tuple[Reading, ...]:
+    def _read(self, cluster: ClusterState) -> tuple[WatchReading, ...]:
         raise NotImplementedError
 
 
@@ -62,15 +62,17 @@ class WatchedValue(Watch, frozen=True):
     def inner(self) -> tuple[Value, ...]:
         return (self.value,)
 
-    def _read(self, cluster: ClusterState) -> tuple[Reading, ...]:
-        return (Reading(_text_of(self.value, cluster)),)
+    def _read(self, cluster: ClusterState) -> tuple[WatchReading, ...]:
+        return (WatchReading(_text_of(self.value, cluster)),)
 
 
 class WatchedNodes(WatchedValue, frozen=True):
     """``all.term``: a value of each node, whether it is up or down."""
 
-    def _read(self, cluster: ClusterState) -> tuple[Reading, ...]:
-        return tuple(Reading(_text_of(self.value.at_node(node), cluster), node) for node in sorted(cluster.nodes))
+    def _read(self, cluster: ClusterState) -> tuple[WatchReading, ...]:
+        return tuple(
+            WatchReading(_text_of(self.value.at_node(node), cluster), node) for node in sorted(cluster.nodes)
+        )
 
 
 class WatchedPredicate(Watch, frozen=True):
@@ -85,8 +87,8 @@ class WatchedPredicate(Watch, frozen=True):
     def inner(self) -> tuple[Predicate, ...]:
         return (self.predicate,)
 
-    def _read(self, cluster: ClusterState) -> tuple[Reading, ...]:
-        return (Reading(format_plain(self.predicate.holds(cluster, Suspicions()))),)
+    def _read(self, cluster: ClusterState) -> tuple[WatchReading, ...]:
+        return (WatchReading(format_plain(self.predicate.holds(cluster, Suspicions()))),)
 
 
 def watch_for(expression: Value | Predicate) -> Watch:

@@ -14,17 +14,17 @@ from lab.exercises.teacher import (
     LONGEST_TEXT,
     Announcement,
     Audience,
-    Lecture,
     LecturePosition,
     Notice,
     ServerAdminError,
+    ShownLecture,
     TeacherControl,
     VoteQuestion,
     VoteTally,
     Welcome,
 )
 from lab.lectures.lecture import LONGEST_TITLE
-from lab.lectures.presentation import Progress, read_progress, write_progress
+from lab.lectures.presentation import LectureProgress, read_progress, write_progress
 from lab.serve.data_folder import ServerLog
 from lab.text import sanitize
 
@@ -51,8 +51,8 @@ class BroadcastHub:
         self._lectures_at_once = lectures_at_once
         self._sessions: dict[str, list[_Send]] = {}
         self._controlled: dict[str, int] = {}
-        self.lecture: Lecture | None = None
-        self._progress = Progress()
+        self.lecture: ShownLecture | None = None
+        self._progress = LectureProgress()
         self._following: set[str] = set()
         self._question: VoteQuestion | None = None
         self._asked_in = ""
@@ -161,8 +161,8 @@ class BroadcastHub:
         """
         if self.lecture is not None:
             raise ServerAdminError(f"a lecture is already in progress: {self.lecture.title}; end it with q")
-        self._progress = read_progress(Path(folder)) if folder else Progress()
-        self.lecture = Lecture(socket, sanitize(title, LONGEST_TITLE), self._lectures_at_once, folder)
+        self._progress = read_progress(Path(folder)) if folder else LectureProgress()
+        self.lecture = ShownLecture(socket, sanitize(title, LONGEST_TITLE), self._lectures_at_once, folder)
         self._log.write("lecture", self.lecture.title)
         self._send_all(self.lecture)
         if self._asked_in != folder:
@@ -178,7 +178,7 @@ class BroadcastHub:
                 self._question = None
             self._following.clear()
             self._log.write("lecture", "interrupted" if is_interrupted else "over")
-            self._send_all(Lecture("", "", interrupted=is_interrupted))
+            self._send_all(ShownLecture("", "", interrupted=is_interrupted))
             if folder:
                 self.renew_notices()
 

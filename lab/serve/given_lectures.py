@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from lab.exercises.teacher import PastLecture
 from lab.lectures.lecture import LONGEST_TITLE
 from lab.lectures.presentation import (
+    LectureProgress,
     PresentationError,
     PresentationHead,
-    Progress,
     progress_after_edit,
     read_head,
     read_presentation,
@@ -59,7 +59,7 @@ def edited_lecture(data: DataFolder, name: str, title: str, now: datetime) -> Pa
     return next(found, None)
 
 
-def replace_lecture(before: Path, folder: Path) -> Progress:
+def replace_lecture(before: Path, folder: Path) -> LectureProgress:
     """Let the lecture in ``before`` go on in this folder, which has its edited text; return how far it was given.
 
     Raises PresentationError and OSError.

@@ -11,7 +11,7 @@ from lab.recording.records import Header, Record, convert_or_none
 from lab.table_files import Column, Row
 from lab.tasks.comparison import ProtocolTotals
 from lab.tasks.election_comparison import ElectionComparison, ElectionFigures, ElectionMeasurement
-from lab.tasks.field_map import Work, WorkLog
+from lab.tasks.field_map import ReadingCounts, WorkLog
 
 
 class Readings(Struct, frozen=True):
@@ -31,7 +31,7 @@ class FieldFigures(ElectionFigures, frozen=True, tag="elections below the field"
 class FieldMeasurement(ElectionMeasurement, frozen=True):
     """One run below the field; ``task`` is the work done."""
 
-    task: Work | None = None
+    task: ReadingCounts | None = None
 
 
 class FieldComparison(ElectionComparison):
@@ -47,7 +47,7 @@ class FieldComparison(ElectionComparison):
     )
 
     @classmethod
-    def measure_task(cls, header: Header, records: Sequence[Record], cluster: ClusterState) -> Work:
+    def measure_task(cls, header: Header, records: Sequence[Record], cluster: ClusterState) -> ReadingCounts:
         work = WorkLog()
         for record in records:
             work.observe(record)
@@ -64,12 +64,12 @@ class FieldComparison(ElectionComparison):
 
     @classmethod
     def row(cls, measured: ElectionMeasurement) -> Row:
-        work = measured.task if isinstance(measured.task, Work) else Work()
+        work = measured.task if isinstance(measured.task, ReadingCounts) else ReadingCounts()
         return *super().row(measured), work.made, work.lost, work.duplicated
 
     @classmethod
     def rows(cls, totals: Sequence[ProtocolTotals]) -> list[list[str]]:
-        def row(title: str, count: Callable[[Work], int]) -> list[str]:
+        def row(title: str, count: Callable[[ReadingCounts], int]) -> list[str]:
             return [title, *(f"{count(_work(each)):,}" for each in totals)]
 
         return [
@@ -80,5 +80,5 @@ class FieldComparison(ElectionComparison):
         ]
 
 
-def _work(totals: ProtocolTotals) -> Work:
-    return sum((each.task for each in totals.measured if each.task is not None), Work())
+def _work(totals: ProtocolTotals) -> ReadingCounts:
+    return sum((each.task for each in totals.measured if each.task is not None), ReadingCounts())

@@ -103,7 +103,7 @@ def _map_of(leader: int, states: dict[int, _State], nodes: Mapping[int, NodeStat
     )
 
 
-class Work(Struct, frozen=True):
+class ReadingCounts(Struct, frozen=True):
     """The number of readings ``made``.
 
     Of these, ``lost`` are known to no node that runs at the end, and ``duplicated`` repeat a result. All others
@@ -114,8 +114,8 @@ class Work(Struct, frozen=True):
     lost: int = 0
     duplicated: int = 0
 
-    def __add__(self, other: "Work") -> "Work":
-        return Work(self.made + other.made, self.lost + other.lost, self.duplicated + other.duplicated)
+    def __add__(self, other: "ReadingCounts") -> "ReadingCounts":
+        return ReadingCounts(self.made + other.made, self.lost + other.lost, self.duplicated + other.duplicated)
 
 
 class WorkLog:
@@ -134,11 +134,11 @@ class WorkLog:
                 if each.node == record.node:
                     self._made[each.node, each.since_us] = each.readings
 
-    def work(self, cluster: ClusterState, regions: int) -> Work:
+    def work(self, cluster: ClusterState, regions: int) -> ReadingCounts:
         """Return the work done, given the cluster at the end and the number of regions of the field."""
         known = join(_survey_in(view.state) for view in cluster.nodes.values() if view.process == "running")
         made = sum(self._made.values())
-        return Work(made, made - known.readings(), known.duplicates(regions))
+        return ReadingCounts(made, made - known.readings(), known.duplicates(regions))
 
 
 def _survey_in(state: dict[str, Any]) -> Survey:

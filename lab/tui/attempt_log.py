@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 
 from lab.exercises.assessment import Assessment, AttemptStatus, Result
-from lab.exercises.exercise import Exercise, Task
+from lab.exercises.exercise import Exercise, ExerciseTask
 from lab.properties.judge import Judge
 from lab.recording.records import Header, Record
 
@@ -96,7 +96,7 @@ def format_points(exercise: Exercise, points: int) -> str:
     return f"{points} of {exercise.points} point{'s' if exercise.points > 1 else ''}"
 
 
-def _describe_change(task: Task, before: Result, now: Result, is_only: bool) -> str:
+def _describe_change(task: ExerciseTask, before: Result, now: Result, is_only: bool) -> str:
     if now.state == "done":
         outcome = f"done: +{now.points}" if task.way != "explain" else "is saved for your teacher"
         return f"task {task.number} {outcome}"

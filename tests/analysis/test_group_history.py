@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lab.analysis.group_history import HUES, GroupLog, Point
+from lab.analysis.group_history import HUES, GroupLog, RecordedMoment
 from lab.kernel import Fired, Started, Step
 from lab.protocols.invitation import InvitationElection
 from lab.recording.cluster_state import ClusterState
@@ -53,8 +53,8 @@ def test_I10_a_group_has_leader_members_origin_and_times() -> None:
     assert [each.name for each in log.groups] == ["1.1", "2.1", "2.2"]
     assert (group.coordinator, group.members) == (2, (1, 2))
     assert [log.groups[number].name for number in group.of] == ["1.1", "2.1"]
-    assert (group.formed, group.defined) == (Point(3, 100), Point(5, 200))
-    assert (group.normal, group.all_normal, group.ended) == (Point(6, 230), Point(7, 250), None)
+    assert (group.formed, group.defined) == (RecordedMoment(3, 100), RecordedMoment(5, 200))
+    assert (group.normal, group.all_normal, group.ended) == (RecordedMoment(6, 230), RecordedMoment(7, 250), None)
     assert [(stay.node, stay.since.at_us, stay.until) for stay in group.memberships] == [
         (2, 100, None),
         (1, 120, None),
@@ -71,14 +71,18 @@ def test_a_node_can_be_normal_in_its_group_several_times() -> None:
         (230, 300),
         (400, 500),
     ]
-    assert stay.normal == stay.normal_intervals[0].since == Point(6, 230)
+    assert stay.normal == stay.normal_intervals[0].since == RecordedMoment(6, 230)
     assert [record for record in range(14) if stay.is_normal_before(record)] == [7, 8, 10]
 
 
 def test_a_group_ends_when_its_last_node_leaves_it() -> None:
     """For another group, or by a crash; a node that starts again is in the group that it takes then."""
     log = _log(*_merged(), _step(300, 1, group=[1, 2]), Process(400, 2, "killed"))
-    assert [log.groups[number].ended for number in (0, 1, 2)] == [Point(4, 120), Point(3, 100), Point(9, 400)]
+    assert [log.groups[number].ended for number in (0, 1, 2)] == [
+        RecordedMoment(4, 120),
+        RecordedMoment(3, 100),
+        RecordedMoment(9, 400),
+    ]
     assert log.groups[3].ended is None
 
 

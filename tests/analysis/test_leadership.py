@@ -9,7 +9,7 @@ from lab.analysis.elections import ElectionLog, Leadership, Span
 from lab.kernel import Fired, Message, Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Process, Record
-from lab.tasks.field_map import Work, WorkLog
+from lab.tasks.field_map import ReadingCounts, WorkLog
 
 Fold = tuple[Leadership, WorkLog, ClusterState]
 
@@ -166,7 +166,7 @@ def test_work_known_to_one_node_is_lost_with_it() -> None:
         _survey(30, 3, [-1, -1, 3], (3, 30, 2)),
         Process(40, 3, "killed", 1),
     )
-    assert work.work(cluster, 3) == Work(made=5, lost=2, duplicated=1)
+    assert work.work(cluster, 3) == ReadingCounts(made=5, lost=2, duplicated=1)
 
 
 def test_incarnations_are_counted_separately() -> None:
@@ -179,16 +179,16 @@ def test_incarnations_are_counted_separately() -> None:
         _survey(40, 1, [-1, 1, -1], (1, 40, 1)),
         _survey(50, 2, [-1, 1, -1], (1, 40, 1)),
     )
-    assert work.work(cluster, 3) == Work(made=2, lost=1)
+    assert work.work(cluster, 3) == ReadingCounts(made=2, lost=1)
 
 
 def test_without_a_field_there_is_no_work() -> None:
     _, work, cluster = _folded(*_up(1, 2, 3), *_all_under(10, 3))
-    assert work.work(cluster, 64) == Work()
+    assert work.work(cluster, 64) == ReadingCounts()
 
 
 @pytest.mark.parametrize("rubbish", [None, 3, "x", [], {"made": 1}, {"made": [[1, 2]]}, {"number": "x"}], ids=str)
 def test_other_values_called_survey_are_ignored(rubbish: Any) -> None:
     """In a user's protocol, or a foreign recording."""
     _, work, cluster = _folded(*_up(1, 2), _step(5, 2, {"survey": rubbish}), _survey(10, 1, [1, -1], (1, 10, 1)))
-    assert work.work(cluster, 2) == Work(made=1)
+    assert work.work(cluster, 2) == ReadingCounts(made=1)

@@ -21,7 +21,7 @@ from lab.worlds.campaign.campaign_recording import (
     merge_campaigns,
 )
 from lab.worlds.campaign.campaign_table import FindingGroups, table_of
-from lab.worlds.campaign.finding import Counterexample
+from lab.worlds.campaign.finding import ShrunkFinding
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.loading.targets import load_protocol
@@ -201,9 +201,9 @@ def test_files_that_are_no_campaign(
         CampaignRecording(path)
 
 
-def _found(nodes: tuple[int, ...], *faults: tuple[int, str, str]) -> Counterexample:
+def _found(nodes: tuple[int, ...], *faults: tuple[int, str, str]) -> ShrunkFinding:
     schedule = Schedule(1, nodes, Link(1_000), tuple(ScheduledFault(*each) for each in faults), 1_000_000)
-    return Counterexample("A1.1", (9,), "", schedule)
+    return ShrunkFinding("A1.1", (9,), "", schedule)
 
 
 def test_shapes() -> None:

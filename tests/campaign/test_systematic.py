@@ -9,7 +9,7 @@ from lab.kernel import Step
 from lab.protocols import Algorithm, Bully, TwoPhaseCommit
 from lab.recording.records import Fault, Process
 from lab.worlds.campaign.campaign import Campaign, run_campaign
-from lab.worlds.campaign.systematic import Branch, roots
+from lab.worlds.campaign.systematic import TreeRun, roots
 from lab.worlds.campaign.trial import SearchGoal, Trial, run_trial
 from tests.campaign.commit_mutants import DecisionSentBeforeLogged, VoteNotForced
 from tests.campaign.mutants import NoHalt
@@ -23,12 +23,12 @@ _VERBS = {"killed": "kill", "paused": "pause", "resumed": "resume", "started": "
 
 def _tree(
     protocol: type[Algorithm], bound: int, nodes: int, *faults: str, one_in: int = 1
-) -> Iterator[tuple[Branch, Trial]]:
+) -> Iterator[tuple[TreeRun, Trial]]:
     """Yield the runs of the tree, those with few events first; of the runs that follow one, one in ``one_in``."""
     wanted, base = plan(protocol, *faults, nodes=(nodes, nodes)), base_of(protocol)
     level = roots(wanted, bound)
     while level:
-        following: list[Branch] = []
+        following: list[TreeRun] = []
         for branch in level:
             trial = run_trial(protocol, base, branch.schedule(wanted, 1), branch=(wanted, branch))
             following += map(branch.followed_by, trial.events[::one_in])

@@ -15,7 +15,7 @@ from lab.protocols.field import Field
 from lab.protocols.stack import stacked
 from lab.tasks.comparison import ProtocolTotals, cumulative_steps
 from lab.tasks.election_comparison import ElectionComparison, ElectionMeasurement
-from lab.tasks.field_map import Work
+from lab.tasks.field_map import ReadingCounts
 from lab.worlds.campaign.comparison import ProtocolComparison, RunMeasurement, run_comparison
 from tests.cli.invocation import Lab
 
@@ -143,8 +143,10 @@ def test_a_protocol_whose_messages_multiply(lab: Lab) -> None:
 def test_sums_over_runs() -> None:
     """All measurements added up, and the worst run."""
     sums = ProtocolTotals("ring", stacked(Field, Ring))
-    sums.add(ElectionMeasurement((4, 8), (1_000_000,), 0, Work(10, 1, 2)), {"A1.1": (0, 2)})
-    sums.add(ElectionMeasurement((), (3_000_000,), 500_000, Work(5, 0, 1)), {"A1.1": (1, 0), "raises": (1, 0)})
+    sums.add(ElectionMeasurement((4, 8), (1_000_000,), 0, ReadingCounts(10, 1, 2)), {"A1.1": (0, 2)})
+    sums.add(
+        ElectionMeasurement((), (3_000_000,), 500_000, ReadingCounts(5, 0, 1)), {"A1.1": (1, 0), "raises": (1, 0)}
+    )
     assert msgspec.to_builtins(compared(sums)) == {
         "protocol": "ring",
         "runs": 2,

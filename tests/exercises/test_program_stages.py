@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.exercises.assessment import Result
-from lab.exercises.exercise import Exercise, ProgramStage, Task
+from lab.exercises.exercise import Exercise, ExerciseTask, ProgramStage
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise, names, read_exercise
 from lab.exercises.file_grading import grade_file, try_stages
 from lab.exercises.handout import write_handout
@@ -58,7 +58,7 @@ def passes(exercise: Exercise, file: str) -> int:
 
 def shortened(exercise: Exercise, runs: int, first_lasts: str = "") -> Exercise:
     """Return the exercise with so many runs at most in each stage, and perhaps shorter ones in the first."""
-    tasks: list[Task] = []
+    tasks: list[ExerciseTask] = []
     for task in exercise.tasks:
         assert task.program is not None
         fewer = min(runs, task.program.runs)

@@ -13,7 +13,7 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import ExerciseError, read_exercise, resolve_exercise
 from lab.exercises.exercise_validation import check_exercise
 from lab.exercises.file_grading import grade_file
-from lab.exercises.protocol_grading import Evidence
+from lab.exercises.protocol_grading import BreakingRun
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Link
 from lab.worlds.loading.config import RunConfig, header_of
@@ -161,7 +161,7 @@ def test_the_run_that_breaks_one_s_own_file_is_recorded(
     graded = grade_file(replace(exercise, tasks=(few,)), solution, 1, to=tmp_path)
     (result,), evidence = graded.results, graded.evidence
     assert "times as many messages as ring" in result.why
-    assert isinstance(evidence, Evidence)
+    assert isinstance(evidence, BreakingRun)
     assert evidence.finding is None
     assert evidence.recording == tmp_path / "mend-the-ring-1-run-1.jsonl"
     assert open_recording(evidence.recording).header.seed == int(evidence.rerun.split("--seed ")[1].split()[0])
@@ -171,7 +171,7 @@ def test_the_run_that_breaks_one_s_own_file_is_recorded(
     graded = grade_file(replace(exercise, tasks=(first,)), wrong, 1, to=tmp_path)
     evidence = graded.evidence
     assert "A2 is broken" in graded.results[0].why
-    assert isinstance(evidence, Evidence)
+    assert isinstance(evidence, BreakingRun)
     assert evidence.finding is not None
     assert len(evidence.finding.least.faults) == 1
     assert evidence.recording == tmp_path / "mend-the-ring-1-A2.jsonl"

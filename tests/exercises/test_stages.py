@@ -13,7 +13,7 @@ from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise,
 from lab.exercises.exercise_validation import check_exercise
 from lab.exercises.file_grading import TriedStage, grade_file, try_stages
 from lab.exercises.handout import write_handout
-from lab.exercises.protocol_grading import Evidence
+from lab.exercises.protocol_grading import BreakingRun
 from lab.protocols import OWN_PROTOCOLS
 from lab.worlds.loading.user_module import TargetError
 from tests.profile import amount, sampled
@@ -131,7 +131,7 @@ def test_a_first_attempt_finds_its_counterexample(tmp_path: Path) -> None:
     first, *others = tried(ring(), tmp_path / "mine.py", tmp_path)
     assert first.result is not None
     assert first.result.runs <= 5
-    assert isinstance(first.evidence, Evidence)
+    assert isinstance(first.evidence, BreakingRun)
     assert first.evidence.finding is not None
     assert len(first.evidence.finding.least.nodes) == 2
     assert first.evidence.recording.is_file()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.export.excerpt import ExportOptions, Film
-from lab.export.film import Pace, chapters_of, frames
+from lab.export.film import FilmPace, chapters_of, frames
 from tests.export.fault_recordings import SHIPPED, excerpt_in
 from tests.harness import Rig
 
@@ -18,7 +18,7 @@ _moments = st.integers(0, 60_000_000)
 
 def test_time_passes_at_the_given_speed() -> None:
     """If events are frequent enough."""
-    pace = Pace(range(0, 10_000_000, 500_000), 0, 10_000_000, Film(speed=2.0))
+    pace = FilmPace(range(0, 10_000_000, 500_000), 0, 10_000_000, Film(speed=2.0))
     assert pace.lasts_us == 5_000_000
     assert [pace.moment_us(at_us) for at_us in (0, 1_000_000, 5_000_000)] == [0, 2_000_000, 10_000_000]
     assert pace.seen_us(2_500_000) == 1_250_000
@@ -26,7 +26,7 @@ def test_time_passes_at_the_given_speed() -> None:
 
 def test_idle_time_is_bounded() -> None:
     """An hour without events takes only the idle time."""
-    pace = Pace([1_000_000, 3_601_000_000], 0, 3_602_000_000, Film(idle_us=3_000_000))
+    pace = FilmPace([1_000_000, 3_601_000_000], 0, 3_602_000_000, Film(idle_us=3_000_000))
     assert pace.lasts_us == 5_000_000
     assert pace.moment_us(2_500_000) == 1_801_000_000
     assert pace.seen_us(3_601_000_000) == 4_000_000
@@ -39,7 +39,7 @@ def test_moments_are_shown_in_order(
     """Frames go from the first moment to the last, never back; the mapping is its own inverse."""
     from_us, until_us = min(one_us, other_us), max(one_us, other_us)
     film = Film(speed=speed, frames_per_s=frames_per_s)
-    pace = Pace(busy_us, from_us, until_us, film)
+    pace = FilmPace(busy_us, from_us, until_us, film)
     seen = list(frames(pace, film))
     assert (seen[0][0], seen[-1]) == (0, (pace.lasts_us, until_us))
     assert all(from_us <= moment_us <= until_us for _, moment_us in seen)

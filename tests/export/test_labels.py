@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lab.export.excerpt import Excerpt, ExportError, ExportOptions, read_excerpt
 from lab.export.figure_options import FigureOptions
-from lab.export.placement import Labels, Text, cut_to_width, overlap, rectangle, text_width, wrap_to_width
+from lab.export.placement import Labels, PlacedText, cut_to_width, overlap, rectangle, text_width, wrap_to_width
 from lab.export.svg_diagram import Picture, diagram_of
 from lab.recording.reader import open_recording
 from tests.export.fault_recordings import excerpt_in, runs, windows
@@ -40,7 +40,7 @@ _figures = st.builds(
 _times = st.sampled_from(("down", "right"))
 
 
-def texts_in(svg: str) -> list[Text]:
+def texts_in(svg: str) -> list[PlacedText]:
     """Return the texts of an SVG file where it draws them, without help of the code that placed them."""
     root, found = ElementTree.fromstring(svg), []
 
@@ -56,7 +56,7 @@ def texts_in(svg: str) -> list[Text]:
             angle = float(turned[1]) if turned else 0.0
             bold = element.get("font-weight") == "bold"
             words = "".join(element.itertext())
-            found.append(Text(words, float(element.get("font-size", "nan")), at, anchor, angle, bold))  # type: ignore[arg-type]
+            found.append(PlacedText(words, float(element.get("font-size", "nan")), at, anchor, angle, bold))  # type: ignore[arg-type]
         for child in element:
             walk(child, right, down)
 
@@ -64,7 +64,7 @@ def texts_in(svg: str) -> list[Text]:
     return found
 
 
-def overlapping(texts: Iterable[Text]) -> list[tuple[Text, Text]]:
+def overlapping(texts: Iterable[PlacedText]) -> list[tuple[PlacedText, PlacedText]]:
     """Return the pairs of texts that cover each other, of those that have some horizontal position in common."""
     spans = []
     for text in texts:
@@ -135,20 +135,20 @@ def test_the_picture_knows_where_its_texts_are() -> None:
 
 def test_the_measure_finds_what_overlaps() -> None:
     """It fails on texts that do: a check that cannot fail proves nothing."""
-    upright = Text("AreYouUp", 10, (0, 0))
-    assert overlap(upright.corners, Text("Election", 10, (40, 2)).corners)
-    assert not overlap(upright.corners, Text("Election", 10, (upright.width, 0)).corners)
-    assert overlap(upright.corners, Text("Election", 10, (0, 15), angle=-60).corners)
-    assert not overlap(upright.corners, Text("Election", 10, (0, 40), angle=-30).corners)
+    upright = PlacedText("AreYouUp", 10, (0, 0))
+    assert overlap(upright.corners, PlacedText("Election", 10, (40, 2)).corners)
+    assert not overlap(upright.corners, PlacedText("Election", 10, (upright.width, 0)).corners)
+    assert overlap(upright.corners, PlacedText("Election", 10, (0, 15), angle=-60).corners)
+    assert not overlap(upright.corners, PlacedText("Election", 10, (0, 40), angle=-30).corners)
     assert overlap(upright.corners, ((10, -30), (10, 30)))
     assert not overlap(upright.corners, ((10, 5), (60, 30)))
-    assert len(overlapping([upright, upright, Text("far", 10, (300, 0))])) == 1
+    assert len(overlapping([upright, upright, PlacedText("far", 10, (300, 0))])) == 1
 
 
 def test_a_label_gets_the_first_free_place() -> None:
     """And none if all are occupied, or outside."""
     labels = Labels(rectangle(0, 0, 100, 100))
-    candidates = [Text("kind", 10, (x, 20)) for x in (-5, 10, 50)]
+    candidates = [PlacedText("kind", 10, (x, 20)) for x in (-5, 10, 50)]
     assert labels.place(candidates) == candidates[1]
     assert labels.place(candidates) == candidates[2]
     assert labels.place(candidates) is None

@@ -5,7 +5,7 @@ from typing import Any
 
 from lab.histories.models import Model, State
 from lab.histories.operations import History, Operation
-from lab.histories.transactions import Transaction
+from lab.histories.transactions import ClientTransaction
 
 
 def is_linearizable(history: History, model: Model, upto: int | None = None) -> bool:
@@ -46,7 +46,7 @@ def _has_order(
     return False
 
 
-def is_serializable(transactions: Sequence[Transaction], lists: bool, in_real_time: bool = False) -> bool:
+def is_serializable(transactions: Sequence[ClientTransaction], lists: bool, in_real_time: bool = False) -> bool:
     """Return whether some order of the committed transactions, one after the other, gives what they read."""
     certain = [each for each in transactions if each.operation.outcome == "ok"]
     perhaps = [each for each in transactions if each.operation.outcome == "info"]
@@ -55,8 +55,8 @@ def is_serializable(transactions: Sequence[Transaction], lists: bool, in_real_ti
 
 def _has_serial_order(
     done: frozenset[int],
-    certain: Sequence[Transaction],
-    perhaps: Sequence[Transaction],
+    certain: Sequence[ClientTransaction],
+    perhaps: Sequence[ClientTransaction],
     state: Mapping[Any, Any],
     nothing: Any,
     in_real_time: bool,
@@ -76,7 +76,7 @@ def _has_serial_order(
     return False
 
 
-def _executed(transaction: Transaction, state: Mapping[Any, Any], nothing: Any) -> dict[Any, Any] | None:
+def _executed(transaction: ClientTransaction, state: Mapping[Any, Any], nothing: Any) -> dict[Any, Any] | None:
     """Return the state after the transaction, or None if it read something else than what was there."""
     after = dict(state)
     for is_read, key, value in transaction.steps:

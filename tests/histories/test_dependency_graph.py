@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.histories.dependency_graph import Budget, DependencyGraph, Edge, EdgeKind
+from lab.histories.dependency_graph import DependencyGraph, Edge, EdgeKind, SearchBudget
 from lab.histories.transaction_result import name_of_cycle
 
 VERTICES = range(6)
@@ -55,7 +55,7 @@ def test_components_are_those_of_reachability(edges: list[Edge]) -> None:
 @given(EDGES)
 def test_a_cycle_with_one_anti_dependency_is_found_if_there_is_one(edges: list[Edge]) -> None:
     """And it is a cycle, of these edges, and none is shorter."""
-    cycle = graph_of(edges).shortest_cycle(("rw",), ("ww", "wr"), set(VERTICES), Budget(10_000))
+    cycle = graph_of(edges).shortest_cycle(("rw",), ("ww", "wr"), set(VERTICES), SearchBudget(10_000))
     others = pairs(edges, "ww", "wr")
     lengths = dict.fromkeys(others, 1)
     for length in range(2, 7):
@@ -73,7 +73,9 @@ def test_a_cycle_with_one_anti_dependency_is_found_if_there_is_one(edges: list[E
 @given(EDGES)
 def test_a_cycle_of_anti_dependencies_apart_is_found_if_there_is_one(edges: list[Edge]) -> None:
     """As the theorem of snapshot isolation has it: each anti-dependency follows an edge of another kind."""
-    cycle = graph_of(edges).shortest_cycle(("rw",), ("ww", "wr", "rw"), set(VERTICES), Budget(10_000), apart=True)
+    cycle = graph_of(edges).shortest_cycle(
+        ("rw",), ("ww", "wr", "rw"), set(VERTICES), SearchBudget(10_000), apart=True
+    )
     others, reads = pairs(edges, "ww", "wr"), pairs(edges, "rw")
     composed = {(a, c) for a, b in others for source, c in reads if source == b}
     steps = closure(others | composed)
@@ -93,7 +95,7 @@ def _check_is_a_cycle(cycle: Sequence[Edge], edges: Sequence[Edge]) -> None:
 def test_a_budget_bounds_the_search() -> None:
     """Nothing is found then, and the budget is known to be spent."""
     edges = [Edge(each, (each + 1) % 6, "rw" if each == 0 else "ww", "") for each in VERTICES]
-    budget = Budget(3)
+    budget = SearchBudget(3)
     assert graph_of(edges).shortest_cycle(("rw",), ("ww",), set(VERTICES), budget) == []
     assert budget.is_spent
-    assert len(graph_of(edges).shortest_cycle(("rw",), ("ww",), set(VERTICES), Budget(100))) == 6
+    assert len(graph_of(edges).shortest_cycle(("rw",), ("ww",), set(VERTICES), SearchBudget(100))) == 6

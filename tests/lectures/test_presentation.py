@@ -7,8 +7,8 @@ import pytest
 
 from lab.exercises.teacher import LecturePosition, VoteTally
 from lab.lectures.presentation import (
+    LectureProgress,
     PresentationError,
-    Progress,
     read_presentation,
     read_progress,
     write_presentation,
@@ -55,8 +55,8 @@ def test_a_damaged_file_is_reported(tmp_path: Path, text: str) -> None:
 def test_progress_is_read_as_it_was_written(tmp_path: Path) -> None:
     """A damaged file is as none: the lecture begins with its first step."""
     tally = VoteTally(1, "Who?", ("4", "5"), (3, 1), False, 2, "4", "They wait.")
-    progress = Progress(LecturePosition(2, 40, reached=2, shown=(40, 0)), {2: tally})
+    progress = LectureProgress(LecturePosition(2, 40, reached=2, shown=(40, 0)), {2: tally})
     write_progress(progress, tmp_path)
     assert read_progress(tmp_path) == progress
     (tmp_path / "progress.json").write_bytes(b"\xff")
-    assert read_progress(tmp_path) == Progress()
+    assert read_progress(tmp_path) == LectureProgress()

@@ -8,12 +8,12 @@ import pytest
 
 from lab.worlds.mutation.code import Code
 from lab.worlds.mutation.mutable_source import Extent
-from lab.worlds.mutation.mutation_rules import RULES, Change, changes_in
+from lab.worlds.mutation.mutation_rules import RULES, SourceChange, changes_in
 
 Difference = tuple[list[str], list[str]]
 
 
-def _changes(source: str, rule: str = "") -> tuple[list[Change], str]:
+def _changes(source: str, rule: str = "") -> tuple[list[SourceChange], str]:
     text = textwrap.dedent(source)
     tree = ast.parse(text)
     extents = [Extent(each.name, each) for each in tree.body if isinstance(each, ast.ClassDef | ast.FunctionDef)]

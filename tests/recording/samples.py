@@ -11,7 +11,7 @@ from lab.recording import writer as chain
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FileRecords, RecordStore
 from lab.recording.records import Record
-from lab.replay.reexecution import Report, reexecute
+from lab.replay.reexecution import ReexecutionReport, reexecute
 from tests.harness import Rig
 
 __all__ = ["EVENTFUL", "eventful", "eventful_lines", "execute_again", "fold", "write_lines"]
@@ -67,7 +67,7 @@ def fold(records: Iterable[Record | None], lines: RecordStore) -> ClusterState:
     return cluster
 
 
-def execute_again(path: Path) -> Report:
+def execute_again(path: Path) -> ReexecutionReport:
     """Re-execute the recording in that file."""
     lines = FileRecords(path)
     report = reexecute(lines, Bully, source_of(Bully)[1])

@@ -12,7 +12,7 @@ import pytest
 from lab.kernel import Protocol
 from lab.protocols import Bully, source_of
 from lab.recording.reader import FileRecords, NotARecordingError
-from lab.replay.reexecution import Report, reexecute
+from lab.replay.reexecution import ReexecutionReport, reexecute
 from tests.recording.samples import eventful, eventful_lines, execute_again, write_lines
 
 Edited = list[bytes]
@@ -29,7 +29,7 @@ def _edit(lines: Edited, number: int, edit: Callable[[dict[str, Any]], object]) 
     lines[number] = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _run(tmp_path: Path, lines: Edited) -> Report:
+def _run(tmp_path: Path, lines: Edited) -> ReexecutionReport:
     return execute_again(write_lines(tmp_path / "run.jsonl", lines))
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import lab
 from lab.recording.reader import open_recording
-from lab.replay.reexecution import Report, reexecute
+from lab.replay.reexecution import ReexecutionReport, reexecute
 from lab.worlds.loading.targets import load_protocol
 
 REGISTER = str(Path(lab.__file__).with_name("guide") / "build" / "register.py")
 
 
-def verified(path: Path) -> Report:
+def verified(path: Path) -> ReexecutionReport:
     protocol = load_protocol(REGISTER)
     store = open_recording(path)
     return reexecute(store, protocol, store.header.protocol.source)

@@ -8,7 +8,7 @@ from lab.protocols import PROTOCOLS, Algorithm, Bully, find_protocol
 from lab.recording.records import End, Header, Link
 from lab.recording.writer import Writer
 from lab.scenario.file import Scenario
-from lab.scenario.report import Report
+from lab.scenario.report import ScenarioReport
 from lab.scenario.run_scenario import LiveRun
 from lab.script.parse import parse, read_script
 from lab.script.statements import At
@@ -73,7 +73,7 @@ def _without_time(command: str) -> str:
     return line.text if isinstance(line.trigger, At) else command
 
 
-def run_live(scenario: Scenario, recording: Path) -> Report:
+def run_live(scenario: Scenario, recording: Path) -> ScenarioReport:
     """Run the scenario on processes in real time."""
     run = LiveRun(scenario, recording)
     try:

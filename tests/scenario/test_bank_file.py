@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.scenario.file import Scenario, ScenarioError
-from lab.scenario.report import Report
+from lab.scenario.report import ScenarioReport
 from lab.scenario.run_scenario import run_simulated
 from tests.scenario.recorded_runs import run_live
 from tests.scenario.writing import written
@@ -34,7 +34,7 @@ when 3.state == undecided: kill 3
 
 
 @pytest.mark.parametrize("run", [run_simulated, pytest.param(run_live, marks=pytest.mark.live)])
-def test_a_day_of_the_bank(run: Callable[[Scenario, Path], Report], tmp_path: Path) -> None:
+def test_a_day_of_the_bank(run: Callable[[Scenario, Path], ScenarioReport], tmp_path: Path) -> None:
     """Every line runs, each when the one before it is done."""
     report = run(written(tmp_path, DAY, *SETTINGS), tmp_path / "day.jsonl")
     assert report.passed, report.findings

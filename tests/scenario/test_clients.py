@@ -9,7 +9,7 @@ import lab
 from lab.recording.reader import open_recording
 from lab.scenario.file import Scenario, ScenarioError, scenario_in
 from lab.scenario.from_recording import ScenarioSource, make_scenario
-from lab.scenario.report import Report
+from lab.scenario.report import ScenarioReport
 from lab.scenario.run_scenario import run_simulated
 
 BUILD = Path(lab.__file__).with_name("guide") / "build"
@@ -33,7 +33,7 @@ def _scenario(text: str, folder: Path = BUILD) -> Scenario:
     return scenario_in(text, folder / "two.scenario")
 
 
-def _report(protocol: str, *lines: str, recording: Path | None = None) -> Report:
+def _report(protocol: str, *lines: str, recording: Path | None = None) -> ScenarioReport:
     text = HEAD.format(protocol=protocol) + "\n".join(lines) + "\n"
     return run_simulated(_scenario(text), recording)
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from lab.cli.junit import format_junit
 from lab.cli.scenario_check import format_report, junit_suites
 from lab.recording.records import Expected, Stall
-from lab.scenario.report import Report, ScriptChecker
+from lab.scenario.report import ScenarioReport, ScriptChecker
 from lab.scenario.run_scenario import report_on, run_simulated
 from lab.script.parse import parse, read_script
 from lab.script.statements import Expect
@@ -122,7 +122,7 @@ CASES = {
 }
 
 
-def _format_report(report: Report) -> str:
+def _format_report(report: ScenarioReport) -> str:
     return "\n".join(format_report(report)).replace(str(Path(report.path).parent) + "/", "")
 
 

@@ -14,7 +14,7 @@ from lab.cli.scenario_check import junit_suites
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Header, Link
 from lab.scenario.file import Scenario
-from lab.scenario.report import Report, ScenarioFinding
+from lab.scenario.report import ScenarioFinding, ScenarioReport
 from lab.scenario.run_scenario import Job, LiveRun, config_of, jobs_of, run_all, run_simulated
 from lab.text import sanitize
 from lab.worlds.simulated import execution
@@ -181,7 +181,7 @@ def test_junit(tmp_path: Path) -> None:
     """A suite per world, a case per run, and the failures as text."""
     failing = written(tmp_path, "when all normal: kill 5\nexpect 3 leads within 1s")
     failed = run_simulated(failing, tmp_path / "run.jsonl")
-    passed = Report("good", "good.scenario", "live", 3, (), 2_500_000, took_s=2.5)
+    passed = ScenarioReport("good", "good.scenario", "live", 3, (), 2_500_000, took_s=2.5)
     top = ElementTree.fromstring(format_junit(junit_suites([failed, passed])))
     live, simulated = top
     assert [(suite.get("name"), suite.get("tests"), suite.get("failures")) for suite in top] == [
@@ -202,7 +202,7 @@ def test_junit_of_any_name() -> None:
     """The name of a file may have characters that XML cannot hold, and need not be text."""
     finding = ScenarioFinding(1, "kill 5", "5 is down")
     for name in ("a\x1b[31mb", "a\x7f", "a\udcff"):
-        report = Report(name, f"{name}.scenario", "live", 3, (finding,), 1, recording=f"{name}.jsonl")
+        report = ScenarioReport(name, f"{name}.scenario", "live", 3, (finding,), 1, recording=f"{name}.jsonl")
         (((_, case),)) = ElementTree.fromstring(format_junit(junit_suites([report])).encode())
         shown = sanitize(name)
         assert (case.get("classname"), case.get("file")) == (f"scenarios.{shown}", f"{shown}.scenario")

@@ -16,7 +16,7 @@ from lab.script import vocabulary
 from lab.script.parse import parse_watch
 from lab.script.predicates import Predicate
 from lab.script.scope import CommandError, Scope
-from lab.script.watches import Reading, Watch, WatchedNodes, WatchedPredicate, WatchedValue, watch_for
+from lab.script.watches import Watch, WatchedNodes, WatchedPredicate, WatchedValue, WatchReading, watch_for
 from tests.script.strategies import PREDICATES, VALUES
 
 IDS = (1, 2, 3, 4, 5)
@@ -110,7 +110,13 @@ def test_status_and_process_of_a_node_that_is_down_are_known() -> None:
 def test_all_shows_each_node() -> None:
     """Also those that are down; an expression about all is computed at each node by itself."""
     assert parse_watch("all.term").read(_cluster()) == (
-        *(Reading("2", 1), Reading("2", 2), Reading("5", 3), Reading("-", 4), Reading("-", 5)),
+        *(
+            WatchReading("2", 1),
+            WatchReading("2", 2),
+            WatchReading("5", 3),
+            WatchReading("-", 4),
+            WatchReading("-", 5),
+        ),
     )
     assert _shown("all.term - 1.term") == "0 0 3 - -"
     assert _shown("all.term * all.term") == "4 4 25 - -"

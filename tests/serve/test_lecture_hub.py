@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from lab.exercises.teacher import (
     Audience,
-    Lecture,
     LecturePosition,
     Notice,
     ServerAdminError,
+    ShownLecture,
     VoteQuestion,
     VoteTally,
 )
@@ -78,9 +78,9 @@ def test_who_comes_late_gets_all_that_applies(hub: BroadcastHub, folder: Path) -
         hub.ask("And now?", ("4", "5"))
         early.clear()
         with hub.subscription("ben", late.append):
-            assert _kinds(late) == [Lecture, VoteTally, LecturePosition, VoteQuestion]
+            assert _kinds(late) == [ShownLecture, VoteTally, LecturePosition, VoteQuestion]
             assert late[:3] == [
-                Lecture("", "A pause", at_once=True, folder=str(folder)),
+                ShownLecture("", "A pause", at_once=True, folder=str(folder)),
                 _CLOSED,
                 _HERE,
             ]
@@ -120,7 +120,7 @@ def test_a_dropped_connection_differs_from_the_end(hub: BroadcastHub, folder: Pa
             hub.show_position(_HERE)
             if is_over:
                 hub.end_lecture()
-        assert sent[-1] == Lecture("", "", interrupted=not is_over)
+        assert sent[-1] == ShownLecture("", "", interrupted=not is_over)
     assert read_progress(folder).is_over == is_over
 
 
@@ -140,7 +140,9 @@ def test_an_open_vote_goes_on_with_an_interrupted_lecture(hub: BroadcastHub, fol
             assert hub.close_vote() == replace(_CLOSED, serial=question.serial)
             hub.ask("And now?", ("4", "5"), 2)
             with hub.subscription("ben", (later := list[Notice]()).append):
-                assert _kinds(later) == [Lecture, LecturePosition, VoteQuestion], "no result of an earlier vote"
+                assert _kinds(later) == [ShownLecture, LecturePosition, VoteQuestion], (
+                    "no result of an earlier vote"
+                )
             hub.end_lecture()
         with hub.lecture_on("", "A pause", str(folder)), pytest.raises(ServerAdminError, match="no vote is open"):
             hub.tally()

@@ -10,17 +10,17 @@ from msgspec.structs import replace
 from lab.exercises.attempts import LocalClusters
 from lab.exercises.exercise_reader import find_exercise
 from lab.exercises.teacher import (
-    Lecture,
     LecturePosition,
     Notice,
     PastLecture,
     PastLectures,
+    ShownLecture,
     VoteQuestion,
     VoteTally,
 )
 from lab.lectures.presentation import (
+    LectureProgress,
     Presentation,
-    Progress,
     read_presentation,
     write_presentation,
     write_progress,
@@ -118,7 +118,7 @@ def test_the_screen_goes_where_the_teacher_goes(tmp_path: Path, folder: Path, sh
     """The run plays to the stop as the teacher's does; another step may show another run."""
 
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 0))
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 0))
         await seen.is_at("1/4  Only a text")
         await seen.get(at(shown, 1, plays=True))
         await seen.is_at("2/4  The coordinator is paused")
@@ -136,7 +136,7 @@ def test_the_screen_goes_where_the_teacher_goes(tmp_path: Path, folder: Path, sh
         await seen.is_at("2/4")
         await seen.until(lambda: seen.player.number == stop.record, "the stop of the earlier step")
         assert seen.source.recording == folder / "pause-1.jsonl"
-        await seen.get(Lecture("", ""))
+        await seen.get(ShownLecture("", ""))
         await seen.until_message("the lecture is over")
 
     assert attend(tmp_path, test).following[:1] == [True]
@@ -146,7 +146,7 @@ def test_nothing_is_known_of_what_was_not_shown(tmp_path: Path, folder: Path, sh
     """Neither by moving on, nor by searching, nor from the assertions."""
 
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
         await seen.is_at("2/4")
         stop = shown.stop_of(shown.steps[1])
         assert stop is not None
@@ -193,7 +193,7 @@ def test_moving_in_time_leaves_the_teacher(tmp_path: Path, folder: Path, shown: 
     """Until a key follows again; other views and nodes do not."""
 
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
         await seen.is_at("following")
         await seen.press("2", "a")
         await seen.get(replace(at(shown, 1), plays=False, node=3))
@@ -219,7 +219,7 @@ def test_a_key_is_not_undone_while_the_screen_comes_after_the_teacher(
     extend = PrefixSource.extend
 
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1, plays=True))
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1, plays=True))
         await seen.is_at("following")
         begun, released = asyncio.Event(), asyncio.Event()
 
@@ -241,7 +241,7 @@ def test_a_key_is_not_undone_while_the_screen_comes_after_the_teacher(
 
 def test_steps_are_turned_as_far_as_they_were_shown(tmp_path: Path, folder: Path, shown: Presentation) -> None:
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 2))
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 2))
         await seen.is_at("3/4")
         await seen.press("pageup")
         await seen.is_at("2/4")
@@ -272,7 +272,7 @@ def test_the_result_stands_with_the_step(
     """The question once it is asked, bars and answer once the vote is closed; in view without scrolling."""
 
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
         await seen.is_at("2/4")
         assert "Who leads now?" not in seen.text
         await seen.get(QUESTION)
@@ -296,7 +296,7 @@ def test_the_own_answer_is_shown_until_the_vote_is_closed(
     """In the frame of every step, a text included, and as a line elsewhere."""
 
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1), QUESTION)
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1), QUESTION)
         await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
         assert "your answer" not in seen.text
         await seen.press("2", "enter")
@@ -317,7 +317,7 @@ def test_a_vote_elsewhere_is_a_line(tmp_path: Path, folder: Path, shown: Present
     """And a vote from before the log-in is none."""
 
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, folder=str(folder)), replace(TALLY, serial=2), at(shown, 1))
+        await seen.get(ShownLecture("", shown.title, folder=str(folder)), replace(TALLY, serial=2), at(shown, 1))
         assert "13 answers" not in seen.text
         await seen.get(QUESTION)
         await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
@@ -332,7 +332,7 @@ def test_a_vote_elsewhere_is_a_line(tmp_path: Path, folder: Path, shown: Present
 def test_a_lecture_of_the_past_has_the_answers(tmp_path: Path, folder: Path, shown: Presentation) -> None:
     """With the votes, if there were any; q goes back to the list."""
     past = PastLectures((PastLecture(str(folder), "A pause", "2026-11-27"),))
-    write_progress(Progress(at(shown, 1), is_over=True), folder)
+    write_progress(LectureProgress(at(shown, 1), is_over=True), folder)
 
     async def test(seen: Attended) -> None:
         await seen.get(past)
@@ -346,7 +346,7 @@ def test_a_lecture_of_the_past_has_the_answers(tmp_path: Path, folder: Path, sho
         await seen.until_message("no branch: this teacher has no server")
         await seen.press("q")
         await seen.until(lambda: isinstance(seen.top, ListScreen), "the list")
-        write_progress(Progress(at(shown, 1), {2: TALLY}, is_over=True), folder)
+        write_progress(LectureProgress(at(shown, 1), {2: TALLY}, is_over=True), folder)
         await seen.press("f3", "enter")
         await seen.is_at("1/4")
         await seen.press("pagedown")
@@ -358,7 +358,7 @@ def test_a_lecture_of_the_past_has_the_answers(tmp_path: Path, folder: Path, sho
 
 def test_a_damaged_lecture_is_reported(tmp_path: Path) -> None:
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", "A pause", at_once=True, folder=str(tmp_path / "gone")))
+        await seen.get(ShownLecture("", "A pause", at_once=True, folder=str(tmp_path / "gone")))
         await seen.until(lambda: "the lecture cannot be shown" in seen.text, "the reason")
 
     attend(tmp_path, test)
@@ -366,7 +366,7 @@ def test_a_damaged_lecture_is_reported(tmp_path: Path) -> None:
 
 def test_who_joins_before_the_first_position_follows(tmp_path: Path, folder: Path, shown: Presentation) -> None:
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)))
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)))
         await seen.is_at("1/4")
         assert "following" in seen.panel
         await seen.get(at(shown, 1))
@@ -379,7 +379,7 @@ def test_who_logs_in_during_a_vote_is_asked_over_the_lecture(
     tmp_path: Path, folder: Path, shown: Presentation
 ) -> None:
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1), QUESTION)
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1), QUESTION)
         await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
         assert isinstance(seen.app.screen_stack[-2], StepScreen)
         await seen.press("escape")
@@ -395,11 +395,11 @@ def test_a_question_that_is_asked_again_hides_the_earlier_result(
     tmp_path: Path, folder: Path, shown: Presentation
 ) -> None:
     """Whether the student was there, or joins and reads the result from the folder; until the vote is closed."""
-    write_progress(Progress(at(shown, 1), {2: TALLY}), folder)
+    write_progress(LectureProgress(at(shown, 1), {2: TALLY}), folder)
     again = replace(QUESTION, serial=4)
 
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), TALLY, at(shown, 1), again)
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)), TALLY, at(shown, 1), again)
         for question in (again, replace(QUESTION, serial=5)):
             await seen.get(question)
             await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
@@ -419,18 +419,18 @@ def test_a_question_that_is_asked_again_hides_the_earlier_result(
 
 def test_a_vote_goes_on_with_the_lecture(tmp_path: Path, folder: Path, shown: Presentation) -> None:
     """Who has voted is not asked again; who has not, is."""
-    lecture = Lecture("", shown.title, at_once=True, folder=str(folder))
+    lecture = ShownLecture("", shown.title, at_once=True, folder=str(folder))
 
     async def test(seen: Attended) -> None:
         await seen.get(lecture, at(shown, 1), QUESTION)
         await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
-        await seen.get(Lecture("", "", interrupted=True))
+        await seen.get(ShownLecture("", "", interrupted=True))
         await seen.until(lambda: isinstance(seen.top, StepScreen), "the dialog is closed")
         await seen.get(lecture, at(shown, 1), QUESTION)
         await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
         await seen.press("1", "enter")
         await seen.until(lambda: seen.teacher.votes == [(3, 0)], "the vote")
-        await seen.get(Lecture("", "", interrupted=True), lecture, at(shown, 1), QUESTION)
+        await seen.get(ShownLecture("", "", interrupted=True), lecture, at(shown, 1), QUESTION)
         assert isinstance(seen.top, StepScreen)
         assert "Ctrl+G answers" not in seen.panel
         await seen.get(TALLY)
@@ -443,11 +443,11 @@ def test_who_is_in_one_lecture_learns_of_the_next(tmp_path: Path, folder: Path, 
     """Which does not begin at once; the one on the screen stays until the student joins."""
 
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
         await seen.until(lambda: isinstance(seen.top, StepScreen), "the lecture")
         assert "your teacher shows" not in seen.text
-        await seen.get(Lecture("", "", interrupted=True))
-        await seen.get(Lecture("", "Ring and messages", folder=str(tmp_path / "next")))
+        await seen.get(ShownLecture("", "", interrupted=True))
+        await seen.get(ShownLecture("", "Ring and messages", folder=str(tmp_path / "next")))
         await seen.is_at("your teacher shows Ring and messages  (Ctrl+G or a click here joins)")
 
     attend(tmp_path, test)
@@ -457,7 +457,7 @@ def test_who_is_in_a_branch_does_not_follow(tmp_path: Path, folder: Path, shown:
     """Until its screen is closed."""
 
     async def test(seen: Attended) -> None:
-        await seen.get(Lecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
+        await seen.get(ShownLecture("", shown.title, at_once=True, folder=str(folder)), at(shown, 1))
         await seen.is_at("following")
         await seen.until(lambda: seen.teacher.following == [True], "it is reported")
         source = PrefixSource(folder / "pause-1.jsonl")

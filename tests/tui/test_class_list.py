@@ -9,7 +9,7 @@ import pytest
 
 from lab.exercises.assessment import Result
 from lab.exercises.attempts import LocalClusters, StudentFolder
-from lab.exercises.course import LateRule, Schedule, ScheduledGroup
+from lab.exercises.course import CourseSchedule, LateRule, ScheduledGroup
 from lab.exercises.exercise import Exercise
 from lab.exercises.teacher import Comment, Comments, Welcome
 from lab.tui.apps.exercise_list import ListScreen
@@ -55,7 +55,7 @@ def test_exercises_are_shown_in_their_groups(tmp_path: Path, size: tuple[int, in
             ScheduledGroup("Warm up", 10, ("pause-two", "gone"), due_in(days=3, minutes=30), extended=True),
             ScheduledGroup("Late", 30, ("pause-one",), due_in(hours=-30)),
         )
-        app.post_message(StudentApp.NoticeReceived(Schedule("Algorithms", groups, LateRule(4, 10))))
+        app.post_message(StudentApp.NoticeReceived(CourseSchedule("Algorithms", groups, LateRule(4, 10))))
         await seen.until(lambda: "WARM UP · due" in seen.text, "the groups")
         rows = seen.text.split("\n")
         assert rows[0].startswith(" Algorithms · anna · 0 of 2 exercises solved")
@@ -67,7 +67,7 @@ def test_exercises_are_shown_in_their_groups(tmp_path: Path, size: tuple[int, in
             assert "4 late days" in rows[0]
             assert "0 of 4 points · 25 % of the grade" in heads[0]
         assert seen.text.index("Pause two") < seen.text.index("LATE") < seen.text.index("Pause one")
-        app.post_message(StudentApp.NoticeReceived(Schedule()))
+        app.post_message(StudentApp.NoticeReceived(CourseSchedule()))
         await seen.until(lambda: "FIRST STEPS" in seen.text and "WARM UP" not in seen.text, "no course")
 
     listing(tmp_path, test, size)
@@ -81,7 +81,7 @@ def test_late_days_that_are_spent_are_shown(tmp_path: Path) -> None:
 
     async def test(seen: Seen, app: StudentApp) -> None:
         groups = (ScheduledGroup("Late", 1, ("pause-one",), due_in(hours=-20)),)
-        app.post_message(StudentApp.NoticeReceived(Schedule("Algorithms", groups, LateRule(4, 10))))
+        app.post_message(StudentApp.NoticeReceived(CourseSchedule("Algorithms", groups, LateRule(4, 10))))
         await seen.until(lambda: "LATE · was due" in seen.text, "the group")
         assert "· 1 of 4 late days spent" in seen.text.split("\n")[0]
         assert "costs 10 % · 1 late day spent · 4 of 4 points" in seen.text
@@ -95,7 +95,7 @@ def test_a_closed_group_and_one_without_a_deadline(tmp_path: Path) -> None:
             ScheduledGroup("Over", 1, ("pause-one",), due_in(days=-2)),
             ScheduledGroup("Any time", 1, ("pause-two",)),
         )
-        app.post_message(StudentApp.NoticeReceived(Schedule("", groups, LateRule(1, 10))))
+        app.post_message(StudentApp.NoticeReceived(CourseSchedule("", groups, LateRule(1, 10))))
         await seen.until(lambda: ": closed · " in seen.text, "the groups")
         assert "ANY TIME · no deadline" in seen.text
 

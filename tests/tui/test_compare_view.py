@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.recording.reader import open_recording
-from lab.replay.divergence import Comparison, find_divergence
+from lab.replay.divergence import RecordingComparison, find_divergence
 from lab.tui.controllers.branching import TreeDialog
 from lab.tui.player import Cursor
 from lab.tui.views.compare_view import CompareView
@@ -177,7 +177,7 @@ def test_records_are_matched_despite_different_keyframes(tmp_path: Path) -> None
     plain = tmp_path / "plain.jsonl"
     plain.write_bytes(b"".join(line for line in lines if not line.startswith(b'{"record":"keyframe"')))
     one, other = open_recording(path), open_recording(plain)
-    comparison = Comparison(one, other)
+    comparison = RecordingComparison(one, other)
     while not comparison.advance(100):
         pass
     assert comparison.same == len(other) - 1
@@ -185,7 +185,7 @@ def test_records_are_matched_despite_different_keyframes(tmp_path: Path) -> None
         counterpart = comparison.counterpart(number)
         assert counterpart is not None
         assert number in one.keyframes or one.raw(number) == other.raw(counterpart)
-        back = Comparison(other, one)
+        back = RecordingComparison(other, one)
         back.same = comparison.same
         assert back.counterpart(counterpart) == number or number in one.keyframes
     one.close()

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Raw
 
 import lab.tui.views.diagram_window as windows
-from lab.analysis.group_history import Point
+from lab.analysis.group_history import RecordedMoment
 from lab.analysis.spacetime import SpaceTime
 from lab.export.diagram_layout import RowOrder
 from lab.kernel import Fired, Message, Received, Step
@@ -215,11 +215,11 @@ def test_hidden_future_hides_delivery_and_causal_future(recording: Path) -> None
                 assert " future 1," in then
 
 
-def _bounds(window: Window, cone: CausalCone) -> dict[int, tuple[Point | None, Point | None]]:
+def _bounds(window: Window, cone: CausalCone) -> dict[int, tuple[RecordedMoment | None, RecordedMoment | None]]:
     """Return the bounds by looking at each node's records in both directions."""
     found = {}
     for node in {each.node for each in window.happened if each.record in cone.records}:
-        points = [Point(each.record, each.at_us) for each in window.happened if each.node == node]
+        points = [RecordedMoment(each.record, each.at_us) for each in window.happened if each.node == node]
         found[node] = (
             next((point for point in reversed(points) if point.record in cone.past), None),
             next((point for point in points if point.record in cone.future - cone.past), None),

@@ -16,7 +16,7 @@ from lab.analysis.group_history import (
     GroupLog,
     Membership,
     NormalInterval,
-    Point,
+    RecordedMoment,
 )
 from lab.export.group_layout import GroupLayout
 from lab.glyphs import glyphs_for
@@ -54,8 +54,8 @@ def _group(
     return GroupHistory(number, (node, 1), formed, node, number, 1, defined, members, of, tuple(stays))
 
 
-def _at(record: int) -> Point:
-    return Point(record, record * 1_000)
+def _at(record: int) -> RecordedMoment:
+    return RecordedMoment(record, record * 1_000)
 
 
 def test_the_history_shows_leaders_members_origins_and_times() -> None:

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.exercises.teacher import Audience, LecturePosition, ServerAdminError, ServerGoneError, VoteTally
-from lab.lectures.presentation import Presentation, Progress
+from lab.lectures.presentation import LectureProgress, Presentation
 from lab.lectures.recorded_lecture import record_lecture
 from lab.tui.apps.lecture import TallyDialog
 from lab.tui.apps.steps import StepScreen
@@ -73,7 +73,7 @@ def teach(
     presentation: Presentation,
     test: Callable[[Seen, Class], Awaitable[None]],
     place: int = 0,
-    progress: Progress | None = None,
+    progress: LectureProgress | None = None,
     vote: VoteTally | None = None,
 ) -> Class:
     """Run a test on the teacher's screen, once the class has seen something; return the class.
@@ -84,7 +84,7 @@ def teach(
     class_.open = vote
 
     async def run() -> None:
-        app = TeachingApp(presentation, progress or Progress(), place, class_)
+        app = TeachingApp(presentation, progress or LectureProgress(), place, class_)
         async with app.run_test(size=(120, 40)) as pilot:
             seen = Seen(app, pilot)
             await seen.until(lambda: isinstance(app.screen, StepScreen), "the first step")
@@ -225,7 +225,7 @@ def test_ctrl_c_asks_too(presentation: Presentation) -> None:
 def test_a_lecture_goes_on_with_what_was_shown(presentation: Presentation, tmp_path: Path) -> None:
     """Votes that were closed are not asked for again by going on."""
     tally = VoteTally(1, "Who leads now?", ("only 5", "4 and 5"), (1, 0), False, 2, "only 5", "They wait.")
-    before = Progress(LecturePosition(1, reached=2, shown=(99, 7)), {2: tally})
+    before = LectureProgress(LecturePosition(1, reached=2, shown=(99, 7)), {2: tally})
 
     async def test(seen: Seen, class_: Class) -> None:
         assert (class_.positions[0].place, class_.positions[0].reached) == (1, 2)
@@ -254,7 +254,9 @@ def test_a_vote_that_was_interrupted_goes_on(presentation: Presentation) -> None
         assert class_.open is None
 
     for place in (1, 2):
-        teach(presentation, test, place, Progress(LecturePosition(place, shown=(99, 7)), {2: earlier}), vote)
+        teach(
+            presentation, test, place, LectureProgress(LecturePosition(place, shown=(99, 7)), {2: earlier}), vote
+        )
 
 
 def test_a_step_without_a_question_has_none_to_ask(presentation: Presentation) -> None:

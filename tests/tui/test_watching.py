@@ -13,7 +13,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Link
 from lab.recording.timeline import Timeline
 from lab.script.parse import parse_watch
-from lab.script.watches import Reading
+from lab.script.watches import WatchReading
 from lab.styles import DIM, Piece, ThemeStyles, width_of
 from lab.tui.apps.runs_app import LabApp
 from lab.tui.controllers.layout import (
@@ -320,8 +320,8 @@ def test_completion_knows_fields_and_watches() -> None:
     replay(test)
 
 
-def _readings(**texts: str) -> dict[str, tuple[Reading, ...]]:
-    return {name: tuple(map(Reading, text.split())) for name, text in texts.items()}
+def _readings(**texts: str) -> dict[str, tuple[WatchReading, ...]]:
+    return {name: tuple(map(WatchReading, text.split())) for name, text in texts.items()}
 
 
 def test_readings_that_change() -> None:

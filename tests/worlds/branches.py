@@ -12,7 +12,7 @@ from lab.recording.writer import Writer
 from lab.replay.divergence import find_divergence
 from lab.script.parse import parse
 from lab.worlds.loading.config import RunConfig
-from lab.worlds.simulated.branch import Branch, open_branch
+from lab.worlds.simulated.branch import BranchedSimulation, open_branch
 from tests.harness import T_US
 from tests.recording.samples import execute_again
 
@@ -50,7 +50,7 @@ class Grown:
             at=at,
         )
         self.writer: Writer
-        self.run: Branch
+        self.run: BranchedSimulation
         self.writer, self.run = open_branch(config, protocol)
         origin = self.writer.header.parent
         assert origin is not None

@@ -11,7 +11,7 @@ from lab.protocols import TwoPhaseCommit, source_of
 from lab.recording.log_lines import lines_of
 from lab.recording.reader import open_recording
 from lab.recording.records import Fault, Process
-from lab.replay.reexecution import Report, reexecute
+from lab.replay.reexecution import ReexecutionReport, reexecute
 from lab.script.parse import parse
 from tests.harness import T_US, Rig
 from tests.properties.recorded import judged
@@ -40,12 +40,12 @@ def _started(rig: Rig, incarnation: int = 2) -> dict[str, Any]:
     return next(given.stored for given in starts if given.incarnation == incarnation)
 
 
-def _verified(rig: Rig, path: Path) -> Report:
+def _verified(rig: Rig, path: Path) -> ReexecutionReport:
     rig.write(path)
     return _reexecuted(path)
 
 
-def _reexecuted(path: Path) -> Report:
+def _reexecuted(path: Path) -> ReexecutionReport:
     store = open_recording(path)
     report = reexecute(store, TwoPhaseCommit, source_of(TwoPhaseCommit)[1])
     store.close()

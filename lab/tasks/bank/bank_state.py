@@ -69,7 +69,7 @@ class TransactionOverview(Struct, frozen=True):
     participant_states: tuple[ParticipantState, ...]
 
 
-class Bank(Struct, frozen=True):
+class BankState(Struct, frozen=True):
     """All accounts and open transactions. ``opening`` is the initial total of all accounts."""
 
     accounts: tuple[Account, ...]
@@ -109,7 +109,7 @@ def entries_of(view: NodeState, last: int | None = None) -> tuple[Entry, ...]:
     return _entries(log if last is None else log[-last:])
 
 
-def bank_in(cluster: ClusterState, header: Header) -> Bank:
+def bank_in(cluster: ClusterState, header: Header) -> BankState:
     """Return the bank as far as it is known at that record."""
     banks = {node: _node_bank(view, header) for node, view in cluster.nodes.items()}
     open_names = sorted({transaction for bank in banks.values() for transaction in bank.open})
@@ -122,7 +122,7 @@ def bank_in(cluster: ClusterState, header: Header) -> Bank:
         for name, node in account_names(header.nodes, parameters.accounts).items()
         if node in banks
     )
-    return Bank(
+    return BankState(
         accounts,
         tuple(TransactionOverview(each, tuple(_participant_states(each, banks, parts))) for each in open_names),
         sum(bank.cash_out for bank in banks.values()),

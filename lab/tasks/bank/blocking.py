@@ -15,7 +15,7 @@ from lab.protocols.transaction import DECIDED, State, Transaction
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.recording.snapshot import NodeState
-from lab.tasks.bank.bank_state import Bank, ParticipantState, TransactionOverview, bank_in, has_bank, open_at
+from lab.tasks.bank.bank_state import BankState, ParticipantState, TransactionOverview, bank_in, has_bank, open_at
 
 _Rule = Callable[[Mapping[int, StateAnswer], int], State | None]
 
@@ -394,7 +394,7 @@ def diagnose_open_transactions(cluster: ClusterState, header: Header) -> tuple[T
     return diagnose_bank(bank_in(cluster, header), cluster, header) if has_bank(header) else ()
 
 
-def diagnose_bank(bank: Bank, cluster: ClusterState, header: Header) -> tuple[TransactionDiagnosis, ...]:
+def diagnose_bank(bank: BankState, cluster: ClusterState, header: Header) -> tuple[TransactionDiagnosis, ...]:
     """Return the same as ``diagnose_open_transactions`` for a bank that is already known."""
     rule = None
     if header.protocol.election is not None:  # a newly elected coordinator terminates open transactions

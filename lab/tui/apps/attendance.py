@@ -15,12 +15,12 @@ from textual.binding import Binding, BindingType
 
 from lab.exercises.attempts import Clusters, StudentFolder
 from lab.exercises.exercise import Exercise
-from lab.exercises.teacher import Lecture, LecturePosition, PastLecture, VoteQuestion, VoteTally
-from lab.lectures.lecture import Step
+from lab.exercises.teacher import LecturePosition, PastLecture, ShownLecture, VoteQuestion, VoteTally
+from lab.lectures.lecture import LectureStep
 from lab.lectures.presentation import (
+    LectureProgress,
     Presentation,
     PresentationError,
-    Progress,
     Stop,
     read_presentation,
     read_progress,
@@ -47,7 +47,7 @@ class Attendance:
     ``shown`` is the last record of each run that may be seen. ``follows``: the screen goes where the teacher goes.
     """
 
-    def __init__(self, folder: str, presentation: Presentation, progress: Progress, follows: bool) -> None:
+    def __init__(self, folder: str, presentation: Presentation, progress: LectureProgress, follows: bool) -> None:
         self.folder = folder
         self.presentation = presentation
         self.tallies = dict(progress.tallies)
@@ -64,7 +64,7 @@ class Attendance:
         self.allow(progress.position)
 
     @property
-    def step(self) -> Step:
+    def step(self) -> LectureStep:
         """The step that is shown."""
         return self.presentation.steps[self.place]
 
@@ -78,7 +78,7 @@ class Attendance:
         jumps, record = self.expected
         return player.jumps != jumps and player.number != record
 
-    def stop_of(self, step: Step) -> Stop | None:
+    def stop_of(self, step: LectureStep) -> Stop | None:
         """Return where a step stops, or the last record that may be seen before that; None if it shows no run."""
         stop = self.presentation.stop_of(step)
         shown = self.shown[step.run or 0] if self.shown else 0
@@ -99,7 +99,7 @@ class AttendingApp(ClassroomApp):
         self, home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], is_served: bool, first: str
     ) -> None:
         super().__init__(home, clusters, exercises, is_served, first)
-        self._lecture: Lecture | None = None
+        self._lecture: ShownLecture | None = None
         self._position: LecturePosition | None = None
         self._tallies: dict[int, VoteTally] = {}
         self._question: VoteQuestion | None = None
@@ -123,7 +123,7 @@ class AttendingApp(ClassroomApp):
 
     # the lecture in progress
 
-    def begin_lecture(self, lecture: Lecture) -> None:
+    def begin_lecture(self, lecture: ShownLecture) -> None:
         """Note that a lecture has begun, has gone on, or is over, without a socket and a folder."""
         self._lecture = lecture if lecture.is_on else None
         self._position, self._tallies = None, {}

@@ -34,7 +34,7 @@ from lab.tui.apps.runs_app import RunsApp
 from lab.tui.source import FileSource
 from lab.tui.user_keys import read_user_keys
 from lab.tui.views.exercise_view import wrap
-from lab.tui.widgets.dialogs import Entry
+from lab.tui.widgets.dialogs import DialogEntry
 from lab.units import format_count
 from lab.worlds.campaign.campaign import (
     Campaign,
@@ -310,13 +310,13 @@ class CampaignScreen(DescribedListScreen):
             ("lab campaign", "bold"), f" {dot} ", (digest.title, self._styles.accent), f" {dot} {total}"
         )
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[DialogEntry]:
         digest = self._digest
         found = sum(len(group.runs) for group in digest.groups)
         counted = f": {found:,} in {format_count(len(digest.groups), 'group')}" if found else ""
-        yield Entry(Text(f"FINDINGS{counted.upper()}", self._styles.accent), head=True)
+        yield DialogEntry(Text(f"FINDINGS{counted.upper()}", self._styles.accent), head=True)
         if not found:
-            yield Entry(Text("  nothing was found", DIM))
+            yield DialogEntry(Text("  nothing was found", DIM))
         for number, group in enumerate(digest.groups, start=1):
             style = self._styles.warning if group.is_failure else ""
             broken = ", ".join(map(str, group.smallest.broken))
@@ -324,10 +324,10 @@ class CampaignScreen(DescribedListScreen):
             row = Text.assemble(f"  {len(group.runs):>5,}x ", (sanitize(group.smallest.assertion), style))
             row.append(f"  {excuse}  ", style or DIM)
             row.append(sanitize(group.shape))
-            yield Entry(row, str(number))
-        yield Entry(Text("THE CAMPAIGN", self._styles.accent), head=True)
+            yield DialogEntry(row, str(number))
+        yield DialogEntry(Text("THE CAMPAIGN", self._styles.accent), head=True)
         for row_id, title in _PARTS.items():
-            yield Entry(Text(f"  {title}"), row_id)
+            yield DialogEntry(Text(f"  {title}"), row_id)
 
     def _describe(self, row: str, width: int) -> Iterator[Text]:
         if row.isdecimal():

@@ -21,9 +21,9 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from lab.export.excerpt import Excerpt, ExportError, ExportOptions, Film, read_excerpt
-from lab.export.film import Pace, busy_us, chapters_of, frames
+from lab.export.film import FilmPace, busy_us, chapters_of, frames
 from lab.glyphs import UNICODE
-from lab.lectures.lecture import Step
+from lab.lectures.lecture import LectureStep
 from lab.lectures.presentation import THINKING_US, Presentation, reading_us
 from lab.recording.reader import open_recording
 from lab.recording.records import encode
@@ -67,7 +67,7 @@ def write_cast(excerpt: Excerpt, out: TextIO) -> None:
 
 async def _write(excerpt: Excerpt, out: TextIO) -> None:
     film = excerpt.options.film
-    pace = Pace(busy_us(excerpt), excerpt.from_us, excerpt.until_us, film)
+    pace = FilmPace(busy_us(excerpt), excerpt.from_us, excerpt.until_us, film)
     chapters = [(pace.seen_us(chapter.at_us), chapter.title) for chapter in chapters_of(excerpt)]
     rows: list[str] = []
     async with _loaded_screen(excerpt) as (pilot, screen):
@@ -202,7 +202,7 @@ class _LectureCast:
                     await app.pop_screen()
         write_event(self._out, self._seen_us, "o", f"\x1b[{film.rows};{film.columns}H{SHOW_CURSOR}")
 
-    async def _film_step(self, pilot: Pilot[None], screen: StepScreen, step: Step) -> None:
+    async def _film_step(self, pilot: Pilot[None], screen: StepScreen, step: LectureStep) -> None:
         begin, stop = self._presentation.begin_of(step), self._presentation.stop_of(step)
         screen.show_text(self._presentation, step, step.text)
         screen.play(begin.record, None, 1.0, plays=False)
@@ -216,7 +216,7 @@ class _LectureCast:
             film = Film(frames_per_s=self._film.frames_per_s, speed=play_speed(stop.at_us - begin.at_us))
             with closing(open_recording(Path(self._presentation.run_of(step).file))) as store:
                 excerpt = read_excerpt(store, ExportOptions(begin.at_us or None, stop.at_us))
-                pace = Pace(busy_us(excerpt), begin.at_us, stop.at_us, film)
+                pace = FilmPace(busy_us(excerpt), begin.at_us, stop.at_us, film)
                 began_us = self._seen_us
                 for seen_us, moment_us in frames(pace, film):
                     screen.context.player.seek(moment_us)
@@ -238,7 +238,7 @@ class _LectureCast:
             self._show(screen)
             self._wait("")
 
-    async def _show_text(self, pilot: Pilot[None], screen: StepScreen, step: Step, text: str) -> None:
+    async def _show_text(self, pilot: Pilot[None], screen: StepScreen, step: LectureStep, text: str) -> None:
         """Show the end of this text with the step."""
         screen.show_text(self._presentation, step, text)
         await wait_for_layout(pilot, screen)

@@ -14,7 +14,7 @@ from textual.widgets import OptionList, Static
 from lab.styles import ThemeStyles
 from lab.tui.actions import FooterKey
 from lab.tui.terminal.terminal_app import DARK, LIGHT
-from lab.tui.widgets.dialogs import Entry, FilterableList
+from lab.tui.widgets.dialogs import DialogEntry, FilterableList
 from lab.tui.widgets.key_lines import KeyLine
 from lab.tui.widgets.status_lines import MessageLine, TitleLine
 
@@ -133,7 +133,7 @@ class DescribedListScreen(Screen[None]):
         """Return the first line."""
         raise NotImplementedError
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[DialogEntry]:
         """Yield the rows of the list."""
         raise NotImplementedError
 

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import OptionList
 
 from lab.exercises.attempts import ExerciseProgress, StudentFolder
-from lab.exercises.course import Schedule, ScheduledGroup, describe_deadline, format_date
+from lab.exercises.course import CourseSchedule, ScheduledGroup, describe_deadline, format_date
 from lab.exercises.course_grades import grade_progress
 from lab.exercises.exercise import KINDS, LEVELS, Exercise
 from lab.exercises.exercise_reader import ExerciseError, drawn_for
@@ -24,7 +24,7 @@ from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.apps.described_list import DescribedListScreen, list_bindings
 from lab.tui.views.exercise_view import answer_lines, explanation_of, markdown_lines, option_lines, wrap
-from lab.tui.widgets.dialogs import Entry, FilterableList
+from lab.tui.widgets.dialogs import DialogEntry, FilterableList
 from lab.units import format_count
 
 RUNNING_ROW = "/"
@@ -78,12 +78,12 @@ class ListScreen(DescribedListScreen):
         self._exercises = {each.name: each for each in exercises}
         self._is_served = is_served
         self.running: RunningAttempt | None = None
-        self.schedule = Schedule()
+        self.schedule = CourseSchedule()
         self.comments: tuple[Comment, ...] = ()
         self._drawn: dict[str, Exercise] = {}
         self._late_days_in: dict[str, int] = {}
 
-    def show_schedule(self, schedule: Schedule) -> None:
+    def show_schedule(self, schedule: CourseSchedule) -> None:
         """Group the exercises as the course does; the cursor begins at the first of them."""
         is_first = bool(schedule.groups) and not self.schedule.groups
         self.schedule = schedule
@@ -157,19 +157,19 @@ class ListScreen(DescribedListScreen):
         grade = grade_progress(self.schedule, self._exercises, self._home.all_progress)
         return {group.group: group.late_days for group in grade.groups}
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[DialogEntry]:
         width = self.query_one(FilterableList).size.width - 3
         if self.running is not None:
             running = self.running
-            yield Entry(Text("RUNNING", self._styles.accent), head=True)
+            yield DialogEntry(Text("RUNNING", self._styles.accent), head=True)
             text = f"  {self._styles.glyphs.play} resume attempt {running.attempt}: {running.exercise.title}"
-            yield Entry(Text(sanitize(text, max(2, width)), _BOLD), RUNNING_ROW)
+            yield DialogEntry(Text(sanitize(text, max(2, width)), _BOLD), RUNNING_ROW)
         for head, exercises in self._sections():
             head.truncate(max(2, width), overflow="ellipsis")
-            yield Entry(head, head=True)
+            yield DialogEntry(head, head=True)
             for exercise in exercises:
                 progress = self._home.progress_of(exercise.name)
-                yield Entry(self._row(exercise, progress, width), exercise.name, also=exercise.name)
+                yield DialogEntry(self._row(exercise, progress, width), exercise.name, also=exercise.name)
 
     def _sections(self) -> Iterator[tuple[Text, list[Exercise]]]:
         """Yield the groups of the course with their exercises, then the other exercises by level."""

@@ -13,7 +13,7 @@ from lab.exercises.exercise import Exercise
 from lab.protocols import Algorithm
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
-from lab.tui.widgets.dialogs import Entry
+from lab.tui.widgets.dialogs import DialogEntry
 
 SECTIONS = ("continue", "new here?", "start", "learn", "look: recordings", "look: scenarios", "running")
 """In their order; the first item of the first section is preselected, and so never a run that is going on."""
@@ -97,7 +97,7 @@ def rows_of(
     unfolded: frozenset[str],
     styles: ThemeStyles,
     room: int = _LONGEST,
-) -> Iterator[Entry]:
+) -> Iterator[DialogEntry]:
     """Yield the rows, each with the key of its item; ``chosen`` are the places of variants other than the first.
 
     The last row of a section with folded items has the name of the section as its id. ``room`` is the width of a
@@ -105,13 +105,13 @@ def rows_of(
     """
     for section, of_section in groupby(items, lambda item: item.section):
         listed = list(of_section)
-        yield Entry(Text(section.upper(), styles.accent), head=True)
+        yield DialogEntry(Text(section.upper(), styles.accent), head=True)
         unfolded_titles = (
             len(item.title) for item in listed if not item.label and (not item.is_folded or section in unfolded)
         )
         width = min(_WIDEST_TITLE, max(unfolded_titles, default=0))
         for item in listed:
-            yield Entry(
+            yield DialogEntry(
                 row_of(item, chosen.get(item.key, 0), width, room),
                 item.key,
                 is_folded=item.is_folded and section not in unfolded,
@@ -122,7 +122,7 @@ def rows_of(
             )
         count = sum(item.is_folded for item in listed)
         if count and section not in unfolded:
-            yield Entry(Text(f"  {count} more …", DIM), section, unfolds=True)
+            yield DialogEntry(Text(f"  {count} more …", DIM), section, unfolds=True)
 
 
 def row_of(item: HomeItem, variant: int, width: int, room: int = _LONGEST) -> Text:

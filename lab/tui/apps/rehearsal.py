@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from lab.exercises.teacher import VoteTally
-from lab.lectures.lecture import Question, Step
+from lab.lectures.lecture import LectureStep, Question
 from lab.lectures.presentation import Presentation
 from lab.places import keys_file, settings_file
 from lab.styles import DIM
@@ -64,7 +64,7 @@ class RehearsalApp(RunsApp):
         return _KEYS
 
     @property
-    def step(self) -> Step:
+    def step(self) -> LectureStep:
         """The present step."""
         return self.presentation.steps[self.place]
 

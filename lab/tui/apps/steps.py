@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from lab.exercises.teacher import VoteTally
-from lab.lectures.lecture import Step
+from lab.lectures.lecture import LectureStep
 from lab.lectures.presentation import Presentation, Stop
 from lab.styles import ThemeStyles
 from lab.text import sanitize
@@ -175,7 +175,7 @@ class StepScreen(RunScreen):
     def show_text(
         self,
         presentation: Presentation,
-        step: Step,
+        step: LectureStep,
         text: str,
         notes: str = "",
         tally: VoteTally | None = None,
@@ -187,7 +187,7 @@ class StepScreen(RunScreen):
         self.set_class(presentation.stop_of(step) is None, "text-only")
         self.fit_panel()
 
-    def show_step(self, step: Step, begin: Stop, stop: Stop | None, plays: bool) -> None:
+    def show_step(self, step: LectureStep, begin: Stop, stop: Stop | None, plays: bool) -> None:
         """Show the run of a step: from where it begins if it ``plays``, else where it stops."""
         if stop is None:
             return

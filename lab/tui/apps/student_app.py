@@ -14,16 +14,16 @@ from textual.message import Message
 from textual.widgets import Input, TextArea
 
 from lab.exercises.attempts import Clusters, StudentFolder
-from lab.exercises.course import Schedule
+from lab.exercises.course import CourseSchedule
 from lab.exercises.exercise import Exercise
 from lab.exercises.teacher import (
     Announcement,
     Comment,
     Comments,
-    Lecture,
     LecturePosition,
     Notice,
     PastLectures,
+    ShownLecture,
     Teacher,
     TeacherControl,
     VoteQuestion,
@@ -112,7 +112,7 @@ class StudentApp(AttendingApp):
         """Show a notice for as long as it applies."""
         notice = message.notice
         match notice:
-            case Schedule():
+            case CourseSchedule():
                 self._list.show_schedule(notice)
             case Comments():
                 self._comments = notice.comments
@@ -124,7 +124,7 @@ class StudentApp(AttendingApp):
                 self.bell()
             case TeacherControl():
                 self._is_controlled = notice.held
-            case Lecture():
+            case ShownLecture():
                 if not notice.is_on:
                     self._close_question()
                 self.begin_lecture(notice)
@@ -198,7 +198,7 @@ class StudentApp(AttendingApp):
     def _is_watching(self) -> bool:
         return self.is_following or any(source is self._watched for source, _ in self._opened)
 
-    def _attend_when_idle(self, lecture: Lecture) -> None:
+    def _attend_when_idle(self, lecture: ShownLecture) -> None:
         if self._lecture is not lecture or self._is_watching:
             return
         if self._is_busy or self._vote_dialog is not None:  # wait for the screen of a cluster, or for the vote
@@ -206,7 +206,7 @@ class StudentApp(AttendingApp):
         else:
             self._do(self._join(lecture))
 
-    async def _join(self, lecture: Lecture) -> None:
+    async def _join(self, lecture: ShownLecture) -> None:
         if lecture.folder:
             await self.attend(lecture.folder, follows=True)
             self._show()

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from lab.exercises.teacher import Audience, LecturePosition, ServerAdminError, ServerGoneError, VoteTally
 from lab.lectures.lecture import Question
-from lab.lectures.presentation import Presentation, Progress
+from lab.lectures.presentation import LectureProgress, Presentation
 from lab.places import keys_file, settings_file
 from lab.tui.apps.lecture import LectureControl, TallyDialog
 from lab.tui.apps.rehearsal import NO_QUESTION, RehearsalApp
@@ -55,7 +55,7 @@ class TeachingApp(RehearsalApp):
     def __init__(
         self,
         presentation: Presentation,
-        progress: Progress,
+        progress: LectureProgress,
         place: int,
         control: TeachingControl,
         kept: Path | None = None,
@@ -254,7 +254,7 @@ class TeachingApp(RehearsalApp):
 
 
 def give_lecture(
-    presentation: Presentation, progress: Progress, place: int, control: TeachingControl, notice: str = ""
+    presentation: Presentation, progress: LectureProgress, place: int, control: TeachingControl, notice: str = ""
 ) -> int:
     """Give the lecture to the class from the step at this place on, and return the exit status."""
     app = TeachingApp(presentation, progress, place, control, settings_file(), notice)

@@ -7,7 +7,7 @@ from rich.text import Text
 from textual.message import Message
 
 from lab.exercises.assessment import Result
-from lab.exercises.exercise import Task
+from lab.exercises.exercise import ExerciseTask
 from lab.script.commands import Answer, unescape
 from lab.styles import DIM
 from lab.text import sanitize
@@ -99,7 +99,7 @@ class TaskController:
             )
             context.show_dialog(dialog, lambda _: self._send(f"hint {task.number}"))
 
-    def _task(self, number: str) -> tuple[Task, Result] | None:
+    def _task(self, number: str) -> tuple[ExerciseTask, Result] | None:
         """Return the task with this number, or the selected one, with its latest result, or None."""
         attempt = self._attempt
         tasks = {str(task.number): task for task in attempt.exercise.tasks}
@@ -115,7 +115,7 @@ class TaskController:
         assert attempt is not None
         return attempt
 
-    def _ask(self, task: Task) -> None:
+    def _ask(self, task: ExerciseTask) -> None:
         context, drafts = self._context, self._view.drafts
         title = f"task {task.number}: {task.title}"
         body = [*wrap(Text(sanitize(task.question or task.explain), _BOLD), ROOM), Text()]
@@ -138,10 +138,10 @@ class TaskController:
             here = (str(context.player.number), "suggested: the record at the cursor") if task.record else ()
             context.show_dialog(FinalLineDialog(title, body, context.styles, refuse, *here), answer)
 
-    def _reason_impossible(self, task: Task, answer: str) -> str:
+    def _reason_impossible(self, task: ExerciseTask, answer: str) -> str:
         return task.reason_impossible(answer, self._context.nodes, len(self._context.source.store) - 1)
 
-    def _read(self, task: Task, result: Result) -> None:
+    def _read(self, task: ExerciseTask, result: Result) -> None:
         styles, body = (self._context.styles, markdown_lines(task.text, ROOM, self._context.styles))
         if task.question or task.explain:
             body += [Text(), *wrap(Text(sanitize(task.question or task.explain), _BOLD), ROOM)]
@@ -154,7 +154,7 @@ class TaskController:
             body += [Text(), *markdown_lines(explanation, ROOM, styles)]
         self._context.show_dialog(TextDialog(f"task {task.number}: {task.title}", body))
 
-    def _send_answer(self, task: Task, answer: str) -> None:
+    def _send_answer(self, task: ExerciseTask, answer: str) -> None:
         self._send(str(Answer(task.number, answer)))
 
     def _send(self, command: str) -> None:
@@ -175,7 +175,7 @@ def _unquoted(text: str) -> str:
     return unescape(text[1:-1]).strip() if is_quoted else text
 
 
-def _reason_no_answer(task: Task, result: Result) -> str:
+def _reason_no_answer(task: ExerciseTask, result: Result) -> str:
     if task.way not in ("question", "explain"):
         return f"task {task.number} is not a question: solve it in the run"
     return f"task {task.number} is answered already; only the first answer counts"

@@ -6,7 +6,7 @@ from rich.text import Text
 
 from lab.script.parse import read_watch
 from lab.script.scope import CommandError, scope_of
-from lab.script.watches import Reading, Watch
+from lab.script.watches import Watch, WatchReading
 from lab.styles import DIM
 from lab.text import did_you_mean, sanitize
 from lab.tui.context import ActionHandler, RunContext
@@ -151,10 +151,12 @@ class ReadingChanges:
 
     def __init__(self) -> None:
         self._record = -1
-        self._before: dict[str, tuple[Reading, ...]] = {}
+        self._before: dict[str, tuple[WatchReading, ...]] = {}
         self._changed_s: dict[tuple[str, int], float] = {}
 
-    def update(self, readings: dict[str, tuple[Reading, ...]], record: int, is_moving: bool, now_s: float) -> None:
+    def update(
+        self, readings: dict[str, tuple[WatchReading, ...]], record: int, is_moving: bool, now_s: float
+    ) -> None:
         """Take the readings of each watch at this record; ``now_s`` is the present time."""
         if record != self._record:
             self._record = record
@@ -174,7 +176,7 @@ class ReadingChanges:
 class WatchDialog(ListDialog[str]):
     """All watches with what they show; the result is the one to remove."""
 
-    def __init__(self, rows: Sequence[tuple[str, tuple[Reading, ...]]]) -> None:
+    def __init__(self, rows: Sequence[tuple[str, tuple[WatchReading, ...]]]) -> None:
         super().__init__("watches", "Enter removes a watch · type to filter · Esc closes")
         self._rows = rows
 

@@ -16,7 +16,7 @@ from textual.worker import Worker
 from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import decode_fields, differing_fields
 from lab.recording.timeline import Timeline
-from lab.replay.divergence import Comparison, header_differences, lines_that_differ
+from lab.replay.divergence import RecordingComparison, header_differences, lines_that_differ
 from lab.styles import DIM, Piece, ThemeStyles, fit
 from lab.text import sanitize
 from lab.tui.player import Cursor
@@ -33,7 +33,7 @@ _MOST_FIELDS = 3
 _LONGEST = 40
 
 
-def describe_divergence(comparison: Comparison, here: Cursor, is_done: bool) -> tuple[str, bool]:
+def describe_divergence(comparison: RecordingComparison, here: Cursor, is_done: bool) -> tuple[str, bool]:
     """Return (relation of the two recordings at the cursor, whether they have diverged by then)."""
     if here.hides_future and comparison.counterpart(here.record) is not None:
         return "identical up to here", False
@@ -51,7 +51,7 @@ def describe_divergence(comparison: Comparison, here: Cursor, is_done: bool) -> 
     return f"diverged {(here.now_us - at_us) / 1e6:.3f} s ago, at record {divergence.one}: Enter goes there", True
 
 
-def describe_differences(comparison: Comparison) -> list[str]:
+def describe_differences(comparison: RecordingComparison) -> list[str]:
     """Return the first difference of records, and the differences of headers, one line each."""
     one, other = comparison.one, comparison.other
     divergence, lines = comparison.so_far(), []
@@ -101,7 +101,7 @@ class _OtherRecording:
         self.path = path
         self.store: FileRecords = open_recording(path)
         self.timeline = Timeline(self.store)
-        self.comparison = Comparison(source.store, self.store)
+        self.comparison = RecordingComparison(source.store, self.store)
         self.differs: list[str] = []
         self._sought = (-1, 0)
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.analysis.group_history import Point
+from lab.analysis.group_history import RecordedMoment
 from lab.analysis.spacetime import StatusInterval
 from lab.recording.log_lines import LogLine
 from lab.styles import DIM, Line, fit, width_of
@@ -91,7 +91,7 @@ def draw_events(canvas: Canvas, scene: Scene) -> None:
         if event.what in (_LOUD_KINDS if scene.axis.us else _MARGIN_KINDS):
             pieces.setdefault(along, []).append(_event_label(scene, event))
     for violation in scene.violations:
-        along = int(scene.place(Point(violation.record, violation.at_us)) // 1)
+        along = int(scene.place(RecordedMoment(violation.record, violation.at_us)) // 1)
         sign = scene.styles.glyphs.marks["unmet"]
         style = scene.styles.warning if violation.is_failure else scene.styles.mark("election")
         text = f"{sign} {violation.assertion} {' '.join(map(str, violation.nodes))}"

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from rich.style import Style
 
-from lab.analysis.group_history import Point
+from lab.analysis.group_history import RecordedMoment
 from lab.analysis.spacetime import MessageEdge, StatusInterval
 from lab.export.diagram_layout import Layout
 from lab.properties.verdicts import Violation
@@ -134,7 +134,7 @@ class Scene:
         self._hidden = hidden
         self._picked = selection.picked
 
-    def place(self, point: Point) -> float:
+    def place(self, point: RecordedMoment) -> float:
         return self.axis.place(point) - self.top
 
     def is_seen(self, first: float, last: float) -> bool:
@@ -164,7 +164,7 @@ class Scene:
     def events(self) -> list[tuple[int, LogLine]]:
         """Return the visible log lines other than messages, with their positions along the picture."""
         lines = [line for line in self.space.events if line.record >= self._start]
-        places = [self.place(Point(line.record, line.at_us)) for line in lines]
+        places = [self.place(RecordedMoment(line.record, line.at_us)) for line in lines]
         return [
             (int(place), line) for place, line in zip(places, lines, strict=True) if self.is_seen(place, place)
         ]

@@ -6,7 +6,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import BindingType
 
-from lab.analysis.group_history import Point
+from lab.analysis.group_history import RecordedMoment
 from lab.analysis.spacetime import MessageEdge
 from lab.kernel import Step
 from lab.recording.log_lines import LogLine
@@ -87,7 +87,7 @@ class DiagramView(PictureView, inherit_bindings=False):
             self._selection.picked = None
         else:
             self._selection.picked = picked.message or picked.record
-            self._focus.reveal(Point(picked.record, picked.at_us))
+            self._focus.reveal(RecordedMoment(picked.record, picked.at_us))
 
     def zoom(self, by: int) -> str:
         """Change the scale. Return a message for the user."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from lab.analysis.causality import CausalEvent, CausalFuture, causal_event, causal_past
 from lab.analysis.delivery import delivery_outcome
-from lab.analysis.group_history import Point
+from lab.analysis.group_history import RecordedMoment
 from lab.analysis.spacetime import MessageEdge, SpaceTime
 from lab.export.diagram_layout import ROWS_US, Axis, LinearAxis, RecordAxis, RowOrder
 from lab.kernel import CommandInput, Fired, Received, Step, Wrote
@@ -157,20 +157,20 @@ class Focus:
         self._store = store
         self.window = Window(store)
         self.axis: Axis = RecordAxis(self.window.order, 1)
-        self.cursor = Point(0, 0)
+        self.cursor = RecordedMoment(0, 0)
         self.top = 0
         self._along = 1
         self._back = _LEAST_BACK
         self._sought = 0
         """The record around which it read last."""
-        self._anchor: Point | None = None
+        self._anchor: RecordedMoment | None = None
         """The position it was scrolled to; None while it follows."""
         self._is_placed = False
         self._drawn_from: tuple[int, frozenset[str]] = (0, frozenset())
 
     def update(self, cursor: Cursor, along: int, hidden: frozenset[str], step: int) -> None:
         """Read what is visible at the cursor in ``along`` cells, or a part of it; the next frame reads more."""
-        point = Point(cursor.record, cursor.now_us)
+        point = RecordedMoment(cursor.record, cursor.now_us)
         if not cursor.following and self.cursor.record != point.record:
             self._anchor = None
         if (along, hidden) != self._drawn_from:
@@ -204,13 +204,13 @@ class Focus:
                 return
             row = max(order.rows[0], min(top // self.axis.step, order.end - 1))
             found = order.at(row) or order.at(row + 1)
-            self._anchor = None if found is None else Point(*found)
+            self._anchor = None if found is None else RecordedMoment(*found)
         else:
-            self._anchor = Point(0, max(0, top) * self.axis.us)
+            self._anchor = RecordedMoment(0, max(0, top) * self.axis.us)
         if self._anchor is not None:
             self.top = int(self.axis.place(self._anchor))  # the next page may be requested before the next frame
 
-    def reveal(self, point: Point) -> None:
+    def reveal(self, point: RecordedMoment) -> None:
         """Scroll just far enough to show a point. One that has not been read is shown at the start."""
         if not self.window.start <= point.record < self.window.fed:
             self._anchor = point
@@ -226,7 +226,7 @@ class Focus:
         near: tuple[float, int] | None = None
         for each in self.window.happened:
             if each.node == node:
-                apart = abs(self.axis.place(Point(each.record, each.at_us)) - self.top - along - 0.5)
+                apart = abs(self.axis.place(RecordedMoment(each.record, each.at_us)) - self.top - along - 0.5)
                 if apart <= 1 and (near is None or apart < near[0]):
                     near = (apart, each.record)
         return None if near is None else near[1]
@@ -314,8 +314,8 @@ class CausalCone:
         self._of = (picked, window.begun, window.start, begins)
         self.past = frozenset() if begins is None else causal_past(window.happened, begins.record)
         self.records = set(self.past)
-        self.bounds: dict[int, tuple[Point | None, Point | None]] = {
-            each.node: (Point(each.record, each.at_us), None)
+        self.bounds: dict[int, tuple[RecordedMoment | None, RecordedMoment | None]] = {
+            each.node: (RecordedMoment(each.record, each.at_us), None)
             for each in window.happened
             if each.record in self.past
         }
@@ -344,7 +344,7 @@ class CausalCone:
             if self._future.observe(each) and each.record not in self.records:
                 self.records.add(each.record)
                 past, future = self.bounds.get(each.node, (None, None))
-                self.bounds[each.node] = (past, future or Point(each.record, each.at_us))
+                self.bounds[each.node] = (past, future or RecordedMoment(each.record, each.at_us))
 
 
 class Selection:
@@ -361,7 +361,7 @@ class Selection:
         return _edge_of(self._window, self.picked)
 
     @property
-    def point(self) -> Point | None:
+    def point(self) -> RecordedMoment | None:
         """The point of the step, or where the message was sent; None if it is not in the window."""
         return _point_of(self._window, self.picked)
 
@@ -461,13 +461,13 @@ def _edge_of(window: Window, picked: PickedKey | None) -> MessageEdge | None:
     return next((edge for edge in window.space.messages if edge.line.message == picked), None)
 
 
-def _point_of(window: Window, picked: PickedKey | None) -> Point | None:
+def _point_of(window: Window, picked: PickedKey | None) -> RecordedMoment | None:
     if not isinstance(picked, int):
         edge = _edge_of(window, picked)
         return None if edge is None else edge.sent
     place = bisect_left(window.happened, picked, key=_record_of)
     found = window.happened[place : place + 1]
-    return Point(picked, found[0].at_us) if found and found[0].record == picked else None
+    return RecordedMoment(picked, found[0].at_us) if found and found[0].record == picked else None
 
 
 def _neighbour(keys: Sequence[Any], here: Any, by: int) -> int | None:

@@ -13,7 +13,7 @@ from rich.text import Text
 from textual import events
 
 from lab.exercises.assessment import AttemptStatus, Result
-from lab.exercises.exercise import Exercise, Task
+from lab.exercises.exercise import Exercise, ExerciseTask
 from lab.exercises.handout import normalize_answer
 from lab.styles import DIM, Line, Piece, ThemeStyles, pieces_of, plain_console
 from lab.text import sanitize
@@ -212,7 +212,7 @@ class Sheet:
             for pieces in self._task_body(task, result, status.command_count, takes):
                 yield Row([(" " * _INDENT, Style()), *pieces], task.number)
 
-    def _task_head(self, task: Task, result: Result, is_selected: bool) -> Row:
+    def _task_head(self, task: ExerciseTask, result: Result, is_selected: bool) -> Row:
         styles = self._styles
         sign, style = _sign(result, styles)
         word = f"{sign} {_state_text(task, result)}"
@@ -230,7 +230,7 @@ class Sheet:
             task.number,
         )
 
-    def _task_body(self, task: Task, result: Result, given: int, takes: bool) -> Iterator[Line]:
+    def _task_body(self, task: ExerciseTask, result: Result, given: int, takes: bool) -> Iterator[Line]:
         styles, is_open = self._styles, result.state == "open"
         yield from self._text(task.text)
         if question := task.question or task.explain:
@@ -285,7 +285,7 @@ def answer_lines(result: Result, width: int, styles: ThemeStyles) -> Iterator[Te
         yield from _wrap_plain(result.why, _sign(result, styles)[1], width)
 
 
-def option_lines(task: Task, result: Result, styles: ThemeStyles) -> Iterator[Text]:
+def option_lines(task: ExerciseTask, result: Result, styles: ThemeStyles) -> Iterator[Text]:
     """Yield a line for each option of a task: the student's answer is marked, and the right one, once judged."""
     for place, option in enumerate(task.options, 1):
         is_own = normalize_answer(option) == normalize_answer(result.answer)
@@ -298,12 +298,12 @@ def option_lines(task: Task, result: Result, styles: ThemeStyles) -> Iterator[Te
         )
 
 
-def explanation_of(task: Task, result: Result) -> str:
+def explanation_of(task: ExerciseTask, result: Result) -> str:
     """Return the explanation of a task, in Markdown; empty before it is decided."""
     return "" if result.is_open else task.explanation_after(result.answer).strip()
 
 
-def _state_text(task: Task, result: Result) -> str:
+def _state_text(task: ExerciseTask, result: Result) -> str:
     if result.state == "open":
         worth = "for your teacher" if task.way == "explain" else format_count(task.points, "point")
         return f"open, {worth}"
@@ -312,7 +312,7 @@ def _state_text(task: Task, result: Result) -> str:
     return result.state
 
 
-def _key_hints(task: Task, result: Result) -> str:
+def _key_hints(task: ExerciseTask, result: Result) -> str:
     """Return the keys that apply to a task, with what they do."""
     hints = []
     if result.state == "open" and task.way in ("question", "explain"):
@@ -322,7 +322,7 @@ def _key_hints(task: Task, result: Result) -> str:
     return ", ".join(hints)
 
 
-def describe_hint(task: Task, result: Result) -> str:
+def describe_hint(task: ExerciseTask, result: Result) -> str:
     """Describe the next hint and its cost; empty if there is none left."""
     if result.hints >= len(task.hints):
         return ""
@@ -331,7 +331,7 @@ def describe_hint(task: Task, result: Result) -> str:
     return f"a hint that {cost}"
 
 
-def rules_of(task: Task) -> str:
+def rules_of(task: ExerciseTask) -> str:
     """Return the rules for answers to a task."""
     if task.way == "explain":
         return "The first answer counts. Your teacher reads it."

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.export.group_layout import GroupLayout, Row
+from lab.export.group_layout import GroupLayout, GroupRow
 from lab.styles import DIM, Line, Piece, ThemeStyles, wrap_words
 
 _CLOCK = 11
@@ -24,7 +24,7 @@ _LEAST_TEXT = 20
 class DrawnLine(Struct, frozen=True):
     """Line ``place`` of a row, and the ``words`` in it."""
 
-    row: Row
+    row: GroupRow
     place: int
     words: Line
 
@@ -68,7 +68,7 @@ class GroupDrawing:
             lanes = self._across(replace(line.row, groups=(), affected=(), changes={}) if line.place else line.row)
         return [(f"{clock:{_CLOCK - 2}}{mark:2}", DIM), *lanes, *line.words]
 
-    def _row_lines(self, row: Row) -> Iterator[DrawnLine]:
+    def _row_lines(self, row: GroupRow) -> Iterator[DrawnLine]:
         words = [(word, self._style(role)) for word, role in self._layout.words(row)]
         lanes = len(self._layout.nodes) * self._lane
         if not self._in_lanes:
@@ -83,7 +83,7 @@ class GroupDrawing:
         text = f"{self._styles.glyphs.leads if leads else ' '}{group.name} "
         return text[: self._lane - 1] if self._in_lanes else text, self._styles.badge(group.hue)
 
-    def _across(self, row: Row) -> Line:
+    def _across(self, row: GroupRow) -> Line:
         """Return the lanes of a row: nodes that enter a group show its identifier, joined by a bar."""
         joined = self._layout.joined(row)
         first, last = (joined[0], joined[-1]) if joined else (0, 0)
@@ -99,7 +99,7 @@ class GroupDrawing:
             pieces.append(((bar if behind else " ") * right, style))
         return pieces
 
-    def _cell(self, row: Row, node: int) -> Piece:
+    def _cell(self, row: GroupRow, node: int) -> Piece:
         styles, lane = self._styles, row.lanes.get(node)
         if node in row.affected:
             return styles.glyph(row.text), styles.status(row.text)

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual import events
 
-from lab.analysis.script_log import GivenCommand, LineResult
+from lab.analysis.script_log import LineResult, LoggedCommand
 from lab.properties.verdicts import Violation
 from lab.scenario.report import matches_violation
 from lab.script.statements import Expect, Expectation, ExpectThroughout, ExpectViolation, Statement
@@ -226,7 +226,7 @@ class ScriptView(RowsView):
                 number, sanitize(line.rstrip(), _LONGEST), max(_LEAST_TEXT, width - _MARGIN)
             )
 
-    def _given_rows(self, given: Sequence[GivenCommand], waiting: Sequence[str], width: int) -> Iterator[Row]:
+    def _given_rows(self, given: Sequence[LoggedCommand], waiting: Sequence[str], width: int) -> Iterator[Row]:
         """Yield a row for each command given by hand, the waiting ones last.
 
         As an item, it has the negative number of its record.

@@ -143,7 +143,7 @@ class RenderedOnce:
 # choose from a list
 
 
-class Entry(Struct, frozen=True):
+class DialogEntry(Struct, frozen=True):
     """A row. Without an ``id`` it cannot be chosen; a ``head`` is the title of the rows up to the next head.
 
     A folded row is shown only if it matches a filter, and one that ``unfolds`` others only without a filter. A
@@ -233,14 +233,14 @@ class FilterableList(RowList):
 
         typed: str | None
 
-    def __init__(self, entries: Iterable[Entry], keys: str = "", is_short: bool = False) -> None:
+    def __init__(self, entries: Iterable[DialogEntry], keys: str = "", is_short: bool = False) -> None:
         self._entries = list(entries)
         self._keys = keys
         self._is_short = is_short
         self.typed: str | None = None
         super().__init__(*self._as_options(self._matching("")))
 
-    def put(self, entries: Iterable[Entry], at: str | None = None) -> None:
+    def put(self, entries: Iterable[DialogEntry], at: str | None = None) -> None:
         """Replace the rows; the cursor goes to the row ``at``, or stays on its own.
 
         It keeps its line on the screen. If there is no such row any more, it goes to the first one.
@@ -286,9 +286,9 @@ class FilterableList(RowList):
             by_hand = {entry.id for entry in self._entries if entry.by_hand}
             self.move_to(next((each.id for each in self.options if each.id and each.id not in by_hand), None))
 
-    def _matching(self, typed: str) -> list[Entry]:
+    def _matching(self, typed: str) -> list[DialogEntry]:
         """Return the rows that contain these words, counting those of their head; each group with its head."""
-        groups: list[tuple[Entry | None, list[Entry]]] = [(None, [])]
+        groups: list[tuple[DialogEntry | None, list[DialogEntry]]] = [(None, [])]
         for entry in self._entries:
             head, found = groups[-1]
             if entry.head:
@@ -305,7 +305,7 @@ class FilterableList(RowList):
         return [row for head, found in filled for row in ([] if head is None else [head]) + found]
 
     @staticmethod
-    def _as_options(entries: Sequence[Entry]) -> list[Option | None]:
+    def _as_options(entries: Sequence[DialogEntry]) -> list[Option | None]:
         options: list[Option | None] = []
         for entry in entries:
             options += [None] if entry.head and options else []
@@ -340,7 +340,7 @@ class ListDialog(Dialog[R]):
         self._results = [result for _, result in texts_and_results]
         listed = self.query_one(FilterableList)
         listed.put(
-            Entry(text, None if result is None else str(place))
+            DialogEntry(text, None if result is None else str(place))
             for place, (text, result) in enumerate(texts_and_results)
         )
         if listed.typed is None:
@@ -489,7 +489,7 @@ class ChoiceDialog(QuestionDialog[str]):
         self._is_refused = False
 
     def compose_controls(self) -> ComposeResult:
-        rows = (Entry(self._row(place), str(place)) for place in range(len(self._options)))
+        rows = (DialogEntry(self._row(place), str(place)) for place in range(len(self._options)))
         yield FilterableList(rows, "q0123456789", is_short=len(self._options) == 1)
 
     def on_mount(self) -> None:

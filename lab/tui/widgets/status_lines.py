@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from lab.recording.records import Captioned
 from lab.recording.snapshot import NodeState
-from lab.script.watches import UNKNOWN_TEXT, Reading
+from lab.script.watches import UNKNOWN_TEXT, WatchReading
 from lab.styles import DIM, Piece, ThemeStyles, fit, width_of
 from lab.text import sanitize
 from lab.tui.player import Player, format_pace
@@ -366,7 +366,7 @@ class WatchEntry(Struct, frozen=True):
     """An expression and its readings, those at the places in ``changed`` being new."""
 
     text: str
-    readings: tuple[Reading, ...]
+    readings: tuple[WatchReading, ...]
     changed: frozenset[int] = frozenset()
 
 

@@ -25,11 +25,11 @@ from lab.tasks.extension import analysis_of, extension_class, start_analysis
 from lab.units import format_us
 from lab.worlds.campaign.cluster import on_cluster
 from lab.worlds.campaign.coverage import Way
-from lab.worlds.campaign.finding import Counterexample, counterexample_of
+from lab.worlds.campaign.finding import ShrunkFinding, counterexample_of
 from lab.worlds.campaign.guidance import LAG, Assignment, Corpus, Guide, is_traced
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan
 from lab.worlds.campaign.situations import Majority, Situations, majorities_in
-from lab.worlds.campaign.systematic import Branch, roots
+from lab.worlds.campaign.systematic import TreeRun, roots
 from lab.worlds.campaign.trial import FaultCount, SearchGoal, count_faults, run_trial
 from lab.worlds.campaign.workers import map_chunks
 from lab.worlds.loading.roles import wanted_in
@@ -162,7 +162,7 @@ class RunOutcome(Struct, omit_defaults=True):
     majorities: frozenset[Majority]
     given_up: bool = False
     events: tuple[ScheduledFault, ...] = ()
-    counterexample: Counterexample | None = None
+    counterexample: ShrunkFinding | None = None
     operations: OperationCounts = OperationCounts()
     unconfirmed: tuple[str, ...] = ()
     errors: dict[str, str] = {}
@@ -373,7 +373,7 @@ def _run_tree(
     done = 0
     while level:
         wanted = level[: campaign.runs - done] if campaign.runs else level
-        following: list[Branch] = []
+        following: list[TreeRun] = []
         known = 0
         for branch, outcome in zip(wanted, made, strict=False):
             known += 1

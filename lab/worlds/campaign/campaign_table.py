@@ -17,7 +17,7 @@ from lab.worlds.campaign.campaign import Campaign, RunOutcome
 from lab.worlds.campaign.campaign_recording import CampaignRecording, RecordedRun
 from lab.worlds.campaign.comparison import ProtocolComparison, RunMeasurement
 from lab.worlds.campaign.exploration import ExplorationCampaign, ExploredFinding, SetUpOutcome, record_explored
-from lab.worlds.campaign.finding import Counterexample, Finding, format_rerun, write_finding
+from lab.worlds.campaign.finding import Finding, ShrunkFinding, format_rerun, write_finding
 from lab.worlds.campaign.scalability import ClusterMeasurement, MeasuredCase, Measurement, ScaleCampaign
 from lab.worlds.campaign.trial import run_trial
 from lab.worlds.loading.targets import absolute_target, load_protocol, names_file, split_sandbox, split_target
@@ -33,7 +33,7 @@ class FindingGroup(Struct):
     """
 
     shape: str
-    smallest: Counterexample | ExploredFinding
+    smallest: ShrunkFinding | ExploredFinding
     runs: list[int]
 
     @property
@@ -64,7 +64,7 @@ class FindingGroups:
         )
 
 
-def findings_in(outcome: object) -> tuple[Counterexample | ExploredFinding, ...]:
+def findings_in(outcome: object) -> tuple[ShrunkFinding | ExploredFinding, ...]:
     """Return what was found in a run; measurements find nothing."""
     if isinstance(outcome, RunOutcome):
         return () if outcome.counterexample is None else (outcome.counterexample,)
@@ -276,7 +276,7 @@ class ShrunkSchedule(Struct, frozen=True):
     commands: tuple[str, ...]
 
 
-def describe_schedule(found: Counterexample) -> ShrunkSchedule:
+def describe_schedule(found: ShrunkFinding) -> ShrunkSchedule:
     """Return the shrunk schedule as tables and documents have it."""
     schedule = found.schedule
     return ShrunkSchedule(
@@ -289,7 +289,7 @@ def describe_schedule(found: Counterexample) -> ShrunkSchedule:
     )
 
 
-SmallestFinding = Counterexample | ExploredFinding
+SmallestFinding = ShrunkFinding | ExploredFinding
 
 
 class CannotRecordError(UserError):
@@ -337,7 +337,7 @@ def record_smallest(
     Return the command that runs the script. Raises CannotRecordError if the run no longer shows it, OSError.
     """
     protocol = load_protocol(target)
-    if isinstance(found, Counterexample):
+    if isinstance(found, ShrunkFinding):
         assert isinstance(plan, Campaign)
         return _record_schedule(plan, found, target, protocol, path)
     assert isinstance(plan, ExplorationCampaign)
@@ -346,7 +346,7 @@ def record_smallest(
 
 
 def _record_schedule(
-    plan: Campaign, found: Counterexample, target: str, protocol: type[Algorithm], path: Path
+    plan: Campaign, found: ShrunkFinding, target: str, protocol: type[Algorithm], path: Path
 ) -> str:
     least = found.schedule
     trial = run_trial(protocol, plan.base, least, extend=False)

@@ -29,7 +29,7 @@ Way = tuple[int, int]
 _RULE = re.compile(r"\b[A-Z]\d+(?:\.\d+)?\b")
 
 
-class Branch(NamedTuple):
+class Conditional(NamedTuple):
     """An ``if`` or ``while``: the lines of its condition, and the first line of its body."""
 
     lines: range
@@ -119,7 +119,7 @@ def _citations(protocol: type[Protocol]) -> Iterator[tuple[list[str], set[int]]]
             yield cited, _lines(function.__code__)
 
 
-def _branches(protocol: type[Protocol]) -> tuple[Branch, ...]:
+def _branches(protocol: type[Protocol]) -> tuple[Conditional, ...]:
     try:
         tree = ast.parse(inspect.getsource(sys.modules[protocol.__module__]))
     except (OSError, TypeError, KeyError, SyntaxError):
@@ -128,7 +128,7 @@ def _branches(protocol: type[Protocol]) -> tuple[Branch, ...]:
     for node in ast.walk(tree):
         if isinstance(node, ast.If | ast.While) and not isinstance(node.test, ast.Constant):
             found.append(
-                Branch(range(node.lineno, (node.test.end_lineno or node.lineno) + 1), node.body[0].lineno)
+                Conditional(range(node.lineno, (node.test.end_lineno or node.lineno) + 1), node.body[0].lineno)
             )
     return tuple(found)
 

@@ -320,7 +320,7 @@ def shrink_finding(
     return Finding(drawn, least.schedule, violation, tried, least.records, shrinking.untried), interrupted
 
 
-class Counterexample(Struct, frozen=True):
+class ShrunkFinding(Struct, frozen=True):
     """A shrunk finding as a campaign keeps it: the assertion violated, and the schedule that shows it.
 
     ``broken`` are the assumptions broken, ``text`` is the violation in words. ``recording`` is the file of a live
@@ -364,16 +364,14 @@ def shape_of(
     return "; ".join(map(abstract, commands)) or "no fault"
 
 
-def counterexample_of(
-    protocol: type[Algorithm], base: Header, goal: SearchGoal, drawn: Schedule
-) -> Counterexample:
+def counterexample_of(protocol: type[Algorithm], base: Header, goal: SearchGoal, drawn: Schedule) -> ShrunkFinding:
     """Shrink what this schedule violates. Raises NotRepeatedError; KeyboardInterrupt at Ctrl-C."""
     finding, interrupted = shrink_finding(protocol, base, goal, drawn)
     if interrupted:
         raise KeyboardInterrupt
     violation = finding.violation
     broken = tuple(each.assumption for each in violation.broken)
-    return Counterexample(violation.assertion, broken, str(violation), finding.least)
+    return ShrunkFinding(violation.assertion, broken, str(violation), finding.least)
 
 
 def write_finding(protocol: type[Algorithm], base: Header, finding: Finding, path: Path, command: str) -> Path:

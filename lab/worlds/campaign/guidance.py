@@ -43,7 +43,7 @@ from lab.worlds.campaign.schedule import (
     unfinished,
 )
 from lab.worlds.campaign.situations import Situations
-from lab.worlds.campaign.systematic import Branch
+from lab.worlds.campaign.systematic import TreeRun
 
 _SHARE_OF_BLIND, _SHARE_OF_BARE, _SHARE_OF_STRUCK = 0.25, 0.35, 0.3
 """The shares of runs that are drawn without regard to what was reached; that are struck as they go, and have no
@@ -284,7 +284,7 @@ class Assignment(Struct, frozen=True):
     schedule: Schedule
     traced: bool = False
     struck: dict[int, int] | None = None
-    branch: Branch | None = None
+    branch: TreeRun | None = None
 
 
 class Guide:

@@ -41,7 +41,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Header, Link, Record, Stall, header_in
 from lab.text import UserError
 from lab.worlds.campaign.campaign import Campaign, LivePlan, RunOutcome, count_violations
-from lab.worlds.campaign.finding import INTERRUPTED, OUT_OF_TIME, Counterexample, fewer, is_past, shrink
+from lab.worlds.campaign.finding import INTERRUPTED, OUT_OF_TIME, ShrunkFinding, fewer, is_past, shrink
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw
 from lab.worlds.campaign.situations import NO_SITUATIONS, majorities_in
 from lab.worlds.campaign.trial import count_faults, header_for
@@ -442,9 +442,9 @@ def _fewer_faults(schedule: Schedule) -> Iterator[Schedule]:
         yield replace(schedule, faults=faults)
 
 
-def _counterexample(violation: Violation, schedule: Schedule) -> Counterexample:
+def _counterexample(violation: Violation, schedule: Schedule) -> ShrunkFinding:
     broken = tuple(each.assumption for each in violation.broken)
-    return Counterexample(violation.assertion, broken, str(violation), schedule)
+    return ShrunkFinding(violation.assertion, broken, str(violation), schedule)
 
 
 def live_plan_of(campaign: Campaign) -> LivePlan:

@@ -22,15 +22,15 @@ _SETTLED, _COMMANDS = 8, 3
 """After this many T without faults, a cluster is at rest; then it is given a command, and twice more."""
 
 
-class Branch(Struct, frozen=True):
+class TreeRun(Struct, frozen=True):
     """A run of the tree: its number of nodes, and its events. ``left`` more events may follow."""
 
     nodes: int
     left: int
     events: tuple[ScheduledFault, ...] = ()
 
-    def followed_by(self, event: ScheduledFault) -> "Branch":
-        return Branch(self.nodes, self.left - 1, (*self.events, event))
+    def followed_by(self, event: ScheduledFault) -> "TreeRun":
+        return TreeRun(self.nodes, self.left - 1, (*self.events, event))
 
     def schedule(self, plan: SchedulePlan, seed: int) -> Schedule:
         """Return the schedule of the run: its events, and commands that give the protocol its work."""
@@ -48,15 +48,15 @@ class Branch(Struct, frozen=True):
         return finished(Schedule(seed, nodes, link, (*commands, *self.events), end_us, clients))
 
 
-def roots(plan: SchedulePlan, bound: int) -> list[Branch]:
+def roots(plan: SchedulePlan, bound: int) -> list[TreeRun]:
     """Return the first run of the tree for each number of nodes; at most ``bound`` events follow in each run."""
-    return [Branch(nodes, bound) for nodes in range(plan.nodes[0], plan.nodes[1] + 1)]
+    return [TreeRun(nodes, bound) for nodes in range(plan.nodes[0], plan.nodes[1] + 1)]
 
 
 class EventCollector:
     """Finds what can happen next in the run of a branch, from its records."""
 
-    def __init__(self, plan: SchedulePlan, branch: Branch, schedule: Schedule, reader: SituationReader) -> None:
+    def __init__(self, plan: SchedulePlan, branch: TreeRun, schedule: Schedule, reader: SituationReader) -> None:
         self._events: list[ScheduledFault] = []
         self._reader = reader
         self._faults = [kind for kind in SYSTEMATIC if kind in plan.faults]

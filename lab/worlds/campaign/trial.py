@@ -18,7 +18,7 @@ from lab.worlds.campaign.coverage import TracedSimulation, Way, WayTrace
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan
 from lab.worlds.campaign.situations import NO_SITUATIONS, SituationReader, Situations
 from lab.worlds.campaign.striker import Striker, scripted
-from lab.worlds.campaign.systematic import Branch, EventCollector
+from lab.worlds.campaign.systematic import EventCollector, TreeRun
 from lab.worlds.loading.config import settling_us
 from lab.worlds.loading.roles import roles_of, tail_us, wanted_in
 from lab.worlds.simulated.execution import describe_runaway, most_records
@@ -98,7 +98,7 @@ def run_trial(
     schedule: Schedule,
     extend: bool = True,
     strikes: tuple[SchedulePlan, dict[int, int]] | None = None,
-    branch: tuple[SchedulePlan, Branch] | None = None,
+    branch: tuple[SchedulePlan, TreeRun] | None = None,
     with_situations: bool = False,
     ways: set[Way] | None = None,
 ) -> Trial:

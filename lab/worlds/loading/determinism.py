@@ -48,30 +48,30 @@ _IS_SHARED = "is shared by all runs that are judged: remember it in the memory o
 _Imports = tuple[dict[str, str], dict[str, str]]
 
 
-class Mistake(NamedTuple):
+class SourceMistake(NamedTuple):
     """A mistake in the source: its line, and a text for the user."""
 
     line: int
     text: str
 
 
-def hidden_inputs(source: bytes | str) -> Iterator[Mistake]:
+def hidden_inputs(source: bytes | str) -> Iterator[SourceMistake]:
     """Yield what functions of this source read besides their inputs, and where they keep state of their own."""
     for node, imported, shared in _nodes_in_functions(source):
         for line, used, instead in _calls(node, *imported):
-            yield Mistake(line, f"{used} is not the same in every execution: {instead}")
+            yield SourceMistake(line, f"{used} is not the same in every execution: {instead}")
         for line, name in _changed(node, shared):
-            yield Mistake(line, f"{name} in the module {_OUTLIVES}")
+            yield SourceMistake(line, f"{name} in the module {_OUTLIVES}")
         yield from _unrecorded(node)
 
 
-def inputs_besides_states(source: bytes | str) -> Iterator[Mistake]:
+def inputs_besides_states(source: bytes | str) -> Iterator[SourceMistake]:
     """Yield what properties in this source read besides the states, and what they remember by themselves."""
     for node, imported, shared in _nodes_in_functions(source):
         for line, used, _ in _calls(node, *imported):
-            yield Mistake(line, f"{used} is not the same in every execution: {_IS_JUDGED_AGAIN}")
+            yield SourceMistake(line, f"{used} is not the same in every execution: {_IS_JUDGED_AGAIN}")
         for line, name in _changed(node, shared):
-            yield Mistake(line, f"{name} in the module {_IS_SHARED}")
+            yield SourceMistake(line, f"{name} in the module {_IS_SHARED}")
 
 
 def _nodes_in_functions(source: bytes | str) -> Iterator[tuple[ast.AST, _Imports, set[str]]]:
@@ -175,11 +175,11 @@ def _changed(node: ast.AST, mutable: set[str]) -> Iterator[tuple[int, str]]:
         yield owner.lineno, owner.id
 
 
-def _unrecorded(node: ast.AST) -> Iterator[Mistake]:
+def _unrecorded(node: ast.AST) -> Iterator[SourceMistake]:
     """Yield where a value is set that is in no declared field."""
     if isinstance(node, ast.Attribute) and node.attr == "__dict__":
-        yield Mistake(node.lineno, "what is kept in __dict__ is not recorded: declare a field in the class")
+        yield SourceMistake(node.lineno, "what is kept in __dict__ is not recorded: declare a field in the class")
     elif isinstance(node, ast.Call) and ast.unparse(node.func) == "object.__setattr__":
-        yield Mistake(
+        yield SourceMistake(
             node.lineno, "what is set by object.__setattr__ is not recorded: declare a field in the class"
         )

@@ -58,7 +58,7 @@ _GROWING = (
 """Of each of these, the last is used that needs no more than MOST_STATES; each has all states of the first."""
 
 
-class Exploration(Struct, frozen=True):
+class OriginalExploration(Struct, frozen=True):
     """An exploration of the original: its bounds, the number of its states, and a digest of them.
 
     ``violated`` are the assertions violated in some state, ``lines`` the executed lines.
@@ -89,7 +89,7 @@ Reached = Literal["same", "different", "unknown"]
 """The states that a mutant reaches, compared with the original's; unknown if its exploration was stopped."""
 
 
-class Comparison(Struct, frozen=True):
+class MutantExploration(Struct, frozen=True):
     """The result of exploring a mutant: the states that it reaches, and what it violates."""
 
     reached: Reached
@@ -98,13 +98,13 @@ class Comparison(Struct, frozen=True):
 
 def explore_original(
     protocol: type[Algorithm], parameters: dict[str, Any], files: tuple[str, ...]
-) -> Iterator[Exploration]:
+) -> Iterator[OriginalExploration]:
     """Yield the explorations that will be compared; none if the protocol cannot be explored within bounds."""
     parameters = {**protocol.finite_parameters, **parameters}
     # most tasks do nothing before there is a coordinator; an election of the user's own may never come to rest
     settled = bool(protocol.upper_protocol and protocol.workload) and protocol.__module__.startswith("lab.")
     for growing in _GROWING:
-        largest: Exploration | None = None
+        largest: OriginalExploration | None = None
         for bounds in growing:
             found = _explore(protocol, replace(bounds, settled=settled), parameters, files)
             if found is None:
@@ -117,7 +117,7 @@ def explore_original(
 
 def _explore(
     protocol: type[Algorithm], bounds: Bounds, parameters: dict[str, Any], files: tuple[str, ...]
-) -> Exploration | None:
+) -> OriginalExploration | None:
     nodes = tuple(range(1, bounds.nodes + 1))
     # with Tm = Tp all times are multiples of Tm
     header = simulation_header(protocol, nodes, Timing(_TM_US, _TM_US), parameters)
@@ -125,28 +125,28 @@ def _explore(
         explorer = _explored(protocol, header, bounds, MOST_STATES)
     if explorer is None or explorer.tally.stopped_by:
         return None
-    return Exploration(
+    return OriginalExploration(
         *(bounds, header, explorer.tally.states, _digest(explorer, nodes)),
         *(tuple(explorer.violated), tuple(explorer.not_distinguished), lines()),
     )
 
 
-def compare(mutant: type[Algorithm], original: Exploration) -> Comparison:
+def compare(mutant: type[Algorithm], original: OriginalExploration) -> MutantExploration:
     """Explore the mutant within the same bounds."""
     explorer = _explored(mutant, original.header, original.bounds, _SLACK * original.states)
     if explorer is None:
-        return Comparison("unknown")
+        return MutantExploration("unknown")
     violated = tuple(
         FoundByExploring(name, explorer.count_moves_to(name), str(original.bounds))
         for name in explorer.violated
         if name not in original.violated
     )
     if violated:
-        return Comparison("different", violated)
+        return MutantExploration("different", violated)
     if explorer.tally.stopped_by:
-        return Comparison("unknown")
+        return MutantExploration("unknown")
     is_same = _digest(explorer, original.header.nodes) == original.digest
-    return Comparison("same" if is_same else "different")
+    return MutantExploration("same" if is_same else "different")
 
 
 def _explored(protocol: type[Algorithm], header: Header, bounds: Bounds, most_states: int) -> Explorer | None:

@@ -94,7 +94,7 @@ class ModuleSource:
                 yield Extent(name, node)
 
 
-class Layer(Struct, frozen=True):
+class SourceLayer(Struct, frozen=True):
     """A layer of the protocol: its class, as its source defines it."""
 
     protocol: type[Algorithm]
@@ -129,7 +129,7 @@ class ProtocolSource:
     def __init__(self, protocol: type[Algorithm]) -> None:
         upper = protocol.upper_protocol
         parts = [each for each in (upper, protocol) if each is not None and issubclass(each, Algorithm)]
-        self.layers = tuple(Layer(_written_class(part)) for part in parts)
+        self.layers = tuple(SourceLayer(_written_class(part)) for part in parts)
         self._folders = tuple(
             Path(inspect.getfile(each.protocol)).resolve().parent for each in self.layers if not each.is_built_in
         )

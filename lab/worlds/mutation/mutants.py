@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lab.worlds.loading.targets import target_with
 from lab.worlds.mutation.code import Code, Edit
-from lab.worlds.mutation.mutable_source import Layer, ModuleSource, ProtocolSource
+from lab.worlds.mutation.mutable_source import ModuleSource, ProtocolSource, SourceLayer
 from lab.worlds.mutation.mutation_rules import changes_in
 
 _CONTEXT = 2
@@ -27,8 +27,8 @@ class Mutant(Struct, frozen=True):
 
     In that ``text``, each line stays where it was, since waits are recorded with their lines.
 
-    ``place`` is the class or function. ``reach`` are the lines of which a run must execute one, see ``Change``;
-    empty if the change is to a declaration, which every run uses.
+    ``place`` is the class or function. ``reach`` are the lines of which a run must execute one, see
+    ``SourceChange``; empty if the change is to a declaration, which every run uses.
     """
 
     number: int
@@ -130,7 +130,7 @@ def write_mutant(source: ProtocolSource, mutant: Mutant, folder: Path, propertie
     return target_with(target, properties) if properties else target
 
 
-def _footer(layer: Layer, lower: str) -> list[str]:
+def _footer(layer: SourceLayer, lower: str) -> list[str]:
     """Return lines at the end of the layer's module: what the copy is called, and what it is stacked on."""
     lines = [f"{layer.name}.name = {layer.protocol.name + _NAME!r}"] if layer.is_built_in else []
     return lines + ([f"{layer.name}.usual_election = {lower!r}"] if lower else [])

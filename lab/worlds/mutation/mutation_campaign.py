@@ -43,9 +43,9 @@ from lab.worlds.campaign.workers import map_chunks, split_seeds
 from lab.worlds.loading.targets import combine, load_protocol
 from lab.worlds.mutation.calm_cost import CalmCost, calm_schedules, measure
 from lab.worlds.mutation.equivalence import (
-    Comparison,
-    Exploration,
     FoundByExploring,
+    MutantExploration,
+    OriginalExploration,
     Reached,
     compare,
     explore_original,
@@ -112,7 +112,7 @@ class OriginalRun(Struct, frozen=True):
     computing_s: float
 
 
-class Difference(Struct, frozen=True):
+class RunDifference(Struct, frozen=True):
     """The difference between the runs of a survivor that execute its change, and those of the original.
 
     ``same`` have the same records; ``messages`` are sent in all of them, by the original ``messages_before``.
@@ -123,9 +123,9 @@ class Difference(Struct, frozen=True):
     messages: int = 0
     messages_before: int = 0
 
-    def added(self, before: Behaviour, now: Behaviour) -> "Difference":
+    def added(self, before: Behaviour, now: Behaviour) -> "RunDifference":
         """Return the difference with one run more."""
-        return Difference(
+        return RunDifference(
             self.runs + 1,
             self.same + (before == now),
             self.messages + now.messages,
@@ -160,7 +160,7 @@ class MutantOutcome(Struct, frozen=True):
     by: str = ""
     text: str = ""
     runs: int = 0
-    difference: Difference | None = None
+    difference: RunDifference | None = None
     explored: Reached | Literal[""] = ""
     violated: tuple[FoundByExploring, ...] = ()
 
@@ -175,7 +175,7 @@ class MutationJob(Struct, frozen=True):
     campaign: Campaign
     schedules: tuple[Schedule, ...]
     behaviours: tuple[Behaviour, ...]
-    explorations: tuple[Exploration, ...]
+    explorations: tuple[OriginalExploration, ...]
     calm: tuple[Schedule, ...]
     calm_costs: tuple[CalmCost, ...]
     tasks: tuple[MutantTask, ...]
@@ -202,7 +202,7 @@ class MutationCampaign:
         self.mutants = tuple(mutants)
         self.schedules: list[Schedule] = []
         self.original: list[OriginalRun] = []
-        self.explorations: tuple[Exploration, ...] = ()
+        self.explorations: tuple[OriginalExploration, ...] = ()
         self.calm = calm_schedules(campaign.plan)
         self._calm_costs: tuple[CalmCost, ...] = ()
         self._judged_runs: Counter[str] = Counter()
@@ -243,7 +243,7 @@ class MutationCampaign:
     def explore_original(self, parameters: dict[str, Any]) -> None:
         """Explore the original, if that takes no more than MOST_STATES states, for comparison with survivors."""
         protocol = load_protocol(self.campaign.target)
-        found: list[Exploration] = []
+        found: list[OriginalExploration] = []
         with suppress(RunTooLongError), time_limit(_EXPLORES_S, RunTooLongError()):
             for exploration in explore_original(protocol, parameters, self._files):
                 found.append(exploration)
@@ -296,7 +296,11 @@ class MutationCampaign:
 
 
 def _task_of(
-    mutant: Mutant, target: str, file: int, runs: Sequence[OriginalRun], explorations: Sequence[Exploration]
+    mutant: Mutant,
+    target: str,
+    file: int,
+    runs: Sequence[OriginalRun],
+    explorations: Sequence[OriginalExploration],
 ) -> MutantTask:
     """Return the work for a mutant of this file, given what the original has executed."""
     made = 0
@@ -356,7 +360,7 @@ def _run_mutant(job: MutationJob, task: MutantTask) -> MutantOutcome:
     except UserError as error:
         return MutantOutcome(task.number, "invalid", text=str(error))
     owed = set(task.owed)
-    difference = Difference()
+    difference = RunDifference()
     for place, schedule in enumerate(job.schedules):
         if task.runs >> place & 1:
             found = _run_once(job.campaign, mutant, schedule, job.limit_s, owed)
@@ -429,7 +433,7 @@ def _run_calmly(job: MutationJob, mutant: type[Algorithm]) -> tuple[str, str] | 
 
 
 def _explored(
-    job: MutationJob, task: MutantTask, mutant: type[Algorithm], difference: Difference
+    job: MutationJob, task: MutantTask, mutant: type[Algorithm], difference: RunDifference
 ) -> MutantOutcome:
     """Return the outcome of a mutant that no run has killed."""
     comparisons = []
@@ -438,7 +442,7 @@ def _explored(
             with time_limit(_EXPLORES_S, RunTooLongError()):
                 comparisons.append(compare(mutant, job.explorations[place]))
         except RunTooLongError:
-            comparisons.append(Comparison("unknown"))
+            comparisons.append(MutantExploration("unknown"))
     reached = {each.reached for each in comparisons}
     explored: Reached | Literal[""] = next((each for each in _REACHED if each in reached), "")
     result: Result = "survived" if task.runs else "unreached"

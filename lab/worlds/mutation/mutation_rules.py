@@ -20,7 +20,7 @@ from lab.worlds.mutation.mutable_source import Extent, specifies
 # what is mutated: the statements of functions, and the declarations of a class's fields
 
 
-class Change(NamedTuple):
+class SourceChange(NamedTuple):
     """A change to the source by the rule of this id, at this line, in this function or class."""
 
     rule: str
@@ -30,7 +30,7 @@ class Change(NamedTuple):
     reach: frozenset[int]
 
 
-class Scope(Struct, frozen=True):
+class MutationScope(Struct, frozen=True):
     """The class or function that is mutated. ``writing`` and ``sending`` are methods that do so at once.
 
     ``environment`` are the fields and methods that are left alone, with the statements that use them; ``live`` is
@@ -49,12 +49,12 @@ Found = Iterator[tuple[list[Edit], frozenset[int] | None]]
 """The edits of each change; and the lines of which a run must execute one, if not those of the statement."""
 
 
-class Rule(Struct, frozen=True):
+class MutationRule(Struct, frozen=True):
     """A rule. ``text`` is what it changes, as a phrase for a table."""
 
     id: str
     text: str
-    find: Callable[[Scope, ast.AST], Found]
+    find: Callable[[MutationScope, ast.AST], Found]
     in_declarations: bool = False
 
 
@@ -64,26 +64,26 @@ def changes_in(
     environment: frozenset[str] = frozenset(),
     live: LiveCode = ALL_LIVE,
     replaced: frozenset[str] = frozenset(),
-) -> Iterator[Change]:
+) -> Iterator[SourceChange]:
     """Yield all changes to these classes and functions, in the order of the source, then of the rules.
 
     ``environment`` are the names of fields and methods that are left alone: see ``Algorithm.environment``;
-    ``live`` and ``replaced`` are as in ``Scope``.
+    ``live`` and ``replaced`` are as in ``MutationScope``.
     """
     kept = list(extents)
-    scope = Scope(code, *_effects_of_methods(kept), environment, live, replaced)
+    scope = MutationScope(code, *_effects_of_methods(kept), environment, live, replaced)
     for extent in kept:
         yield from _changes(scope, extent.node, extent.name)
 
 
 def _changes(
-    scope: Scope, definition: ast.AST, place: str, rules: "tuple[Rule, ...] | None" = None
-) -> Iterator[Change]:
+    scope: MutationScope, definition: ast.AST, place: str, rules: "tuple[MutationRule, ...] | None" = None
+) -> Iterator[SourceChange]:
     if rules is None:
         rules = tuple(rule for rule in RULES if not rule.in_declarations)
     if isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
         found = [
-            Change(
+            SourceChange(
                 *(rule.id, scope.code.line_at(edits[0].start), place, tuple(edits)),
                 _reach(scope.code, node) if reach is None else reach,
             )
@@ -112,10 +112,10 @@ def _changes(
             for rule in RULES:
                 if rule.in_declarations:
                     for edits, _ in rule.find(scope, statement):
-                        yield Change(rule.id, statement.lineno, place, tuple(edits), frozenset())
+                        yield SourceChange(rule.id, statement.lineno, place, tuple(edits), frozenset())
 
 
-def _executed(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> Iterator[ast.AST]:
+def _executed(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: MutationScope) -> Iterator[ast.AST]:
     """Yield what a function executes, without texts, notes, assertions, and what uses the environment.
 
     Nor what its parameters choose, and what they rule out.
@@ -264,7 +264,7 @@ _TURNED: dict[type[ast.cmpop], tuple[str, str]] = {
 _NEGATABLE = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
 
-def _turned(scope: Scope, node: ast.AST) -> Found:
+def _turned(scope: MutationScope, node: ast.AST) -> Found:
     if not isinstance(node, ast.Compare):
         return
     for before, operator, after in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
@@ -284,7 +284,7 @@ _COVERED: dict[type[ast.cmpop], int] = {ast.Lt: 1, ast.LtE: -1, ast.Gt: -1, ast.
 """The increase of the right side that equals turning the comparison: of integers, the same change."""
 
 
-def _off_by_one(scope: Scope, node: ast.AST) -> Found:
+def _off_by_one(scope: MutationScope, node: ast.AST) -> Found:
     if isinstance(node, ast.Constant) and type(node.value) is int:
         yield from _constant_off(scope, node, node.value)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -298,7 +298,7 @@ def _off_by_one(scope: Scope, node: ast.AST) -> Found:
             yield [scope.code.replace(right, f"{_operand(scope.code, right)} {sign} 1")], None
 
 
-def _constant_off(scope: Scope, node: ast.Constant, value: int) -> Found:
+def _constant_off(scope: MutationScope, node: ast.Constant, value: int) -> Found:
     parent = scope.code.parent(node)
     if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub):
         return
@@ -353,7 +353,7 @@ _BOUNDS = ("t_us", "tm_us", "tp_us")
 _WAITS = {"sleep": ("us", 0), "ask": ("within", 2), "ask_all": ("within", 2), "until": ("within", 2)}
 
 
-def _scaled(scope: Scope, node: ast.AST) -> Found:
+def _scaled(scope: MutationScope, node: ast.AST) -> Found:
     duration = _duration(node)
     if duration is None and isinstance(node, ast.expr) and _is_time(node) and _counts_alone(scope.code, node):
         duration = node
@@ -433,7 +433,7 @@ def _is_atom(node: ast.expr) -> bool:
 # conditions
 
 
-def _negated(scope: Scope, node: ast.AST) -> Found:
+def _negated(scope: MutationScope, node: ast.AST) -> Found:
     for test in _conditions(node):
         match test:
             case ast.Compare(ops=[operator]) if isinstance(operator, _NEGATABLE):
@@ -447,7 +447,7 @@ def _negated(scope: Scope, node: ast.AST) -> Found:
         yield [scope.code.replace(test, text)], _reach(scope.code, test)
 
 
-def _always_true(scope: Scope, node: ast.AST) -> Found:
+def _always_true(scope: MutationScope, node: ast.AST) -> Found:
     for test in _conditions(node):
         yield [scope.code.replace(test, "True")], _reach(scope.code, test)
 
@@ -460,7 +460,7 @@ def _conditions(node: ast.AST) -> Iterator[ast.expr]:
         yield from node.ifs
 
 
-def _without_body(scope: Scope, node: ast.AST) -> Found:
+def _without_body(scope: MutationScope, node: ast.AST) -> Found:
     if (
         isinstance(node, ast.If)
         and not isinstance(node.body[-1], ast.Return)
@@ -469,7 +469,7 @@ def _without_body(scope: Scope, node: ast.AST) -> Found:
         yield [scope.code.replace_block(node.body, "pass")], _lines(node.body[0])
 
 
-def _without_guard(scope: Scope, node: ast.AST) -> Found:
+def _without_guard(scope: MutationScope, node: ast.AST) -> Found:
     if not (isinstance(node, ast.If) and isinstance(node.body[-1], ast.Return)):
         return
     if node.orelse or scope.code.is_elif(node):
@@ -484,7 +484,7 @@ def _is_idle(statement: ast.stmt) -> bool:
     return is_note or isinstance(statement, ast.Pass | ast.Assert)
 
 
-def _swapped(scope: Scope, node: ast.AST) -> Found:
+def _swapped(scope: MutationScope, node: ast.AST) -> Found:
     if isinstance(node, ast.BoolOp):
         pattern, text = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
         yield (
@@ -496,7 +496,7 @@ def _swapped(scope: Scope, node: ast.AST) -> Found:
         )
 
 
-def _without_operand(scope: Scope, node: ast.AST) -> Found:
+def _without_operand(scope: MutationScope, node: ast.AST) -> Found:
     if isinstance(node, ast.BoolOp):
         for value in node.values:
             reach = _reach(scope.code, value)
@@ -506,12 +506,12 @@ def _without_operand(scope: Scope, node: ast.AST) -> Found:
 # statements
 
 
-def _without_call(scope: Scope, node: ast.AST) -> Found:
+def _without_call(scope: MutationScope, node: ast.AST) -> Found:
     if isinstance(node, ast.Expr) and _is_on_self(_called(node.value)):
         yield [scope.code.remove(node)], _lines(node)
 
 
-def _without_reset(scope: Scope, node: ast.AST) -> Found:
+def _without_reset(scope: MutationScope, node: ast.AST) -> Found:
     if isinstance(node, ast.Assign) and _assigns_field(node) and _is_fixed(node.value):
         yield [scope.code.remove(node)], _lines(node)
 
@@ -528,7 +528,7 @@ def _is_fixed(value: ast.expr) -> bool:
     return False
 
 
-def _sent_first(scope: Scope, node: ast.AST) -> Found:
+def _sent_first(scope: MutationScope, node: ast.AST) -> Found:
     """Move what sends a message, or returns an answer, before the write that precedes it."""
     if not (isinstance(node, ast.stmt) and (_sends(scope, node) or _replies(scope.code, node))):
         return
@@ -543,7 +543,7 @@ def _sent_first(scope: Scope, node: ast.AST) -> Found:
             return
 
 
-def _sends(scope: Scope, statement: ast.stmt) -> bool:
+def _sends(scope: MutationScope, statement: ast.stmt) -> bool:
     if not isinstance(statement, ast.Expr | ast.Assign):
         return False
     if isinstance(statement.value, ast.Await):
@@ -562,7 +562,7 @@ def _replies(code: Code, statement: ast.stmt) -> bool:
     return any(isinstance(each, ast.Name) and each.id == "on" for each in marks)
 
 
-def _writes(scope: Scope, statement: ast.stmt) -> bool:
+def _writes(scope: MutationScope, statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Expr):
         return _self_method(statement.value) in scope.writing
     return _assigns_field(statement)
@@ -571,12 +571,12 @@ def _writes(scope: Scope, statement: ast.stmt) -> bool:
 # values
 
 
-def _flipped(scope: Scope, node: ast.AST) -> Found:
+def _flipped(scope: MutationScope, node: ast.AST) -> Found:
     if isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield [scope.code.replace(node, str(not node.value))], None
 
 
-def _flipped_default(scope: Scope, node: ast.AST) -> Found:
+def _flipped_default(scope: MutationScope, node: ast.AST) -> Found:
     if isinstance(node, ast.AnnAssign) and node.value is not None:
         yield from _flipped(scope, node.value)
 
@@ -584,19 +584,19 @@ def _flipped_default(scope: Scope, node: ast.AST) -> Found:
 _OPPOSITE = {"min": "max", "max": "min"}
 
 
-def _other_extreme(scope: Scope, node: ast.AST) -> Found:
+def _other_extreme(scope: MutationScope, node: ast.AST) -> Found:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _OPPOSITE:
         yield [scope.code.replace(node.func, _OPPOSITE[node.func.id])], None
 
 
-def _other_end(scope: Scope, node: ast.AST) -> Found:
+def _other_end(scope: MutationScope, node: ast.AST) -> Found:
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         other = {"0": "-1", "-1": "0"}.get(ast.unparse(node.slice))
         if other is not None:
             yield [scope.code.replace(node.slice, other)], None
 
 
-def _unsafe(scope: Scope, node: ast.AST) -> Found:
+def _unsafe(scope: MutationScope, node: ast.AST) -> Found:
     if isinstance(node, ast.AnnAssign):
         for each in ast.walk(node.annotation):
             if isinstance(each, ast.Subscript) and ast.unparse(each.value) == "Safe":
@@ -604,22 +604,22 @@ def _unsafe(scope: Scope, node: ast.AST) -> Found:
 
 
 RULES = (
-    Rule("comparison", "a comparison is turned: < and <=, == and !=, is and is not", _turned),
-    Rule("off-by-one", "a constant, or the number in a quorum, is one more or one less", _off_by_one),
-    Rule("timeout", "a time to wait is half as long, or twice as long", _scaled),
-    Rule("negation", "the condition of an if is negated", _negated),
-    Rule("always", "the condition of an if is always true", _always_true),
-    Rule("body", "the body of an if is left out", _without_body),
-    Rule("guard", "a guard, an if that ends in return, is left out", _without_guard),
-    Rule("and-or", "and becomes or, and or becomes and", _swapped),
-    Rule("operand", "an operand of and or or is left out", _without_operand),
-    Rule("call", "a statement that calls a method of self is left out", _without_call),
-    Rule("send-first", "a message or an answer leaves before the write that precedes it", _sent_first),
-    Rule("reset", "the assignment of a constant to a field is left out", _without_reset),
-    Rule("flip", "True becomes False, and False becomes True", _flipped),
-    Rule("default", "a field begins with True instead of False, or the reverse", _flipped_default, True),
-    Rule("min-max", "min becomes max, and max becomes min", _other_extreme),
-    Rule("first-last", "the first of a sequence is taken instead of the last, or the reverse", _other_end),
-    Rule("unsafe", "a field is kept in memory instead of stable storage: without Safe", _unsafe, True),
+    MutationRule("comparison", "a comparison is turned: < and <=, == and !=, is and is not", _turned),
+    MutationRule("off-by-one", "a constant, or the number in a quorum, is one more or one less", _off_by_one),
+    MutationRule("timeout", "a time to wait is half as long, or twice as long", _scaled),
+    MutationRule("negation", "the condition of an if is negated", _negated),
+    MutationRule("always", "the condition of an if is always true", _always_true),
+    MutationRule("body", "the body of an if is left out", _without_body),
+    MutationRule("guard", "a guard, an if that ends in return, is left out", _without_guard),
+    MutationRule("and-or", "and becomes or, and or becomes and", _swapped),
+    MutationRule("operand", "an operand of and or or is left out", _without_operand),
+    MutationRule("call", "a statement that calls a method of self is left out", _without_call),
+    MutationRule("send-first", "a message or an answer leaves before the write that precedes it", _sent_first),
+    MutationRule("reset", "the assignment of a constant to a field is left out", _without_reset),
+    MutationRule("flip", "True becomes False, and False becomes True", _flipped),
+    MutationRule("default", "a field begins with True instead of False, or the reverse", _flipped_default, True),
+    MutationRule("min-max", "min becomes max, and max becomes min", _other_extreme),
+    MutationRule("first-last", "the first of a sequence is taken instead of the last, or the reverse", _other_end),
+    MutationRule("unsafe", "a field is kept in memory instead of stable storage: without Safe", _unsafe, True),
 )
 """All rules, in the order of reports."""

@@ -286,7 +286,7 @@ def reexecute_to(
 
 def open_branch(
     config: RunConfig, protocol: type[Algorithm], progress: Callable[[int], None] = lambda done: None
-) -> tuple[Writer, "Branch"]:
+) -> tuple[Writer, "BranchedSimulation"]:
     """Return the recording of the branch, which already has the parent's records, and the branch itself.
 
     Raises OSError if the recording cannot be written, and NotBranchableError; see ``reexecute_to``.
@@ -314,7 +314,7 @@ def open_branch(
         )
         writer = Writer(recording, header)
         writer.copy(store, branch_point.record, branch_point.execution.cluster)
-    return writer, Branch(writer, branch_point)
+    return writer, BranchedSimulation(writer, branch_point)
 
 
 def _seen_from(recording: Path, parent: Path) -> str:
@@ -323,7 +323,7 @@ def _seen_from(recording: Path, parent: Path) -> str:
     return path.name if path.parent == recording.resolve().parent else os.fspath(path)
 
 
-class Branch(Simulation):
+class BranchedSimulation(Simulation):
     """Continues from ``branch_point``, whose records are in ``log``."""
 
     def __init__(self, log: RecordLog, branch_point: BranchPoint) -> None:
