@@ -16,8 +16,9 @@ from lab.protocols import Bully, TwoPhaseCommit
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded, Process, Routed
 from lab.script.parse import parse
-from lab.worlds.campaign.schedule import FAULTS, Schedule, ScheduledFault, draw
+from lab.worlds.campaign.schedule import FAULTS, STRONGEST, Schedule, ScheduledFault, draw
 from lab.worlds.campaign.trial import FaultCount, Trial, count_faults
+from lab.worlds.loading.targets import load_protocol
 from tests.campaign.trials import plan, trial
 from tests.profile import amount
 
@@ -124,6 +125,24 @@ def test_the_next_fault_comes_during_recovery() -> None:
         commands = [strike.command.split()[0] for strike in draw(plan(Bully), seed).faults]
         overlapping += any(one == other == "kill" for one, other in pairwise(commands))
     assert overlapping > 40
+
+
+def test_commands_reach_the_elected_coordinator() -> None:
+    """Most of those of 3pc name no node, and so go to whoever leads then; nobody else begins a transaction."""
+    elected, all_alike = plan(load_protocol("3pc"), *STRONGEST), plan(TwoPhaseCommit, *STRONGEST)
+    assert "transfer" in elected.bare
+    assert not all_alike.bare
+    for wanted, least, most in ((elected, 0.4, 0.7), (all_alike, 0, 0)):
+        faults = [fault for seed in range(40) for fault in draw(wanted, seed).faults]
+        named, bare = (
+            sum(fault.command.removeprefix("tell ").lstrip("0123456789 ") in wanted.commands for fault in some)
+            for some in (
+                [fault for fault in faults if fault.command.startswith("tell ")],
+                [fault for fault in faults if not fault.command.startswith("tell ")],
+            )
+        )
+        assert named + bare > 100
+        assert least <= bare / (named + bare) <= most
 
 
 def test_triggers_come() -> None:

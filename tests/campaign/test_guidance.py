@@ -14,6 +14,7 @@ from lab.recording.records import Commanded
 from lab.worlds.campaign.campaign import Campaign, run_campaign
 from lab.worlds.campaign.guidance import LAG, Corpus, CorpusError, Guide, load_corpus, save_corpus, vary
 from lab.worlds.campaign.schedule import STRONGEST, Schedule, SchedulePlan, draw, draw_frame
+from lab.worlds.campaign.situations import Situations
 from lab.worlds.campaign.trial import SearchGoal, Trial, run_trial
 from lab.worlds.loading.targets import load_protocol
 from tests.campaign import mutants
@@ -121,6 +122,21 @@ def test_a_corpus_keeps_what_is_new(tmp_path: Path) -> None:
     assert save_corpus(other, tmp_path / "kept") == 3, "another campaign draws another schedule from the seed"
     first = next(Guide(wanted, 7, 0, again).chunks())
     assert [each.schedule for each in first] == list(again.loaded)
+
+
+def test_tasks_of_an_elected_coordinator_are_varied_most() -> None:
+    """Few schedules get far into one; those that do are worth more variations than in an election."""
+    varied: dict[str, int] = {}
+    for name in ("bully", "2pc", "e3pc"):
+        wanted, corpus = plan(load_protocol(name), *STRONGEST), Corpus()
+        corpus.add(draw(wanted, 1), Situations(frozenset({1}), frozenset()), ())
+        corpus.rank()
+        drawn = {seed: corpus.next(wanted, seed) for seed in range(2, 202)}
+        new = [seed for seed in drawn if drawn[seed][0] not in (draw(wanted, seed), draw_frame(wanted, seed))]
+        assert not any(drawn[seed][1] for seed in new)
+        varied[name] = len(new)
+    assert varied["bully"] == varied["2pc"] < 40
+    assert varied["e3pc"] > 70
 
 
 def test_a_folder_that_is_no_corpus(tmp_path: Path) -> None:

@@ -45,9 +45,10 @@ from lab.worlds.campaign.schedule import (
 from lab.worlds.campaign.situations import Situations
 from lab.worlds.campaign.systematic import TreeRun
 
-_SHARE_OF_BLIND, _SHARE_OF_BARE, _SHARE_OF_STRUCK = 0.25, 0.35, 0.3
+_SHARES, _SHARES_OF_ELECTED_TASKS = (0.25, 0.35, 0.3), (0.2, 0.1, 0.25)
 """The shares of runs that are drawn without regard to what was reached; that are struck as they go, and have no
-other faults; and that are struck in addition to random faults."""
+other faults; and that are struck in addition to random faults. The rest are variations. The second are for tasks
+of an elected coordinator: only few schedules get far into one, and these are worth more variations."""
 _MOST_CHOSEN = 400
 """Of a large corpus, the schedules with the rarest situations are varied."""
 _SUFFIX = ".schedule.json"
@@ -102,11 +103,12 @@ class Corpus:
         """Return the schedule of the run with this seed, and whether it is to be struck as it goes."""
         rng = Random(f"{seed}/corpus")
         how = rng.random()
-        if not self._ranking[0] or how < _SHARE_OF_BLIND:
+        blind, bare, struck = accumulate(_SHARES_OF_ELECTED_TASKS if plan.has_elected_task else _SHARES)
+        if not self._ranking[0] or how < blind:
             return draw(plan, seed), False
-        if how < _SHARE_OF_BLIND + _SHARE_OF_BARE:
+        if how < bare:
             return draw_frame(plan, seed), True
-        if how < _SHARE_OF_BLIND + _SHARE_OF_BARE + _SHARE_OF_STRUCK:
+        if how < struck:
             schedule = draw(plan, seed)
             # a line that waits for a message of a step whose write takes long does not strike in the same place
             return schedule, not any(fault.command.startswith("slow-disk") for fault in schedule.faults)

@@ -192,6 +192,11 @@ class SchedulePlan(Struct, frozen=True):
     services: int = 0
     moments: tuple[str, ...] = ("send", "send", "deliver")
 
+    @property
+    def has_elected_task(self) -> bool:
+        """Whether an elected coordinator works on a task, with commands that keep it busy."""
+        return self.elects and bool(self.commands)
+
     def line_for(self, command: str, node: int) -> str:
         """Return the line that gives a command to a node; one for whoever leads names none."""
         return command if command.partition(" ")[0] in self.bare else f"tell {node} {command}"
@@ -224,7 +229,8 @@ def plan_of(
     kinds = {name: kind for name, kind in aimed_at.payloads.items() if kind not in protocol.heartbeats}
     requests = [name for name, kind in kinds.items() if issubclass(kind, Request)]
     known = bare_commands()
-    bare = frozenset(name for name, each in protocol.commands.items() if each.to == "leaders" and name in known)
+    to_leaders = ("leaders", "one") if issubclass(protocol, Election) else ("leaders",)
+    bare = frozenset(name for name, each in protocol.commands.items() if each.to in to_leaders and name in known)
     aims = tuple(sorted([*kinds, *requests]))
     elects = issubclass(protocol, Election) or not protocol.workload
     return SchedulePlan(nodes, faults, timing, aims, tuple(requests), protocol.workload, bare, elects)
@@ -416,9 +422,7 @@ class ScheduleGenerator:
     @property
     def _can_return_to_lead(self) -> bool:
         plan = self._plan
-        return (
-            "kill" in plan.faults and plan.elects and bool(plan.commands and plan.kinds) and len(self._nodes) > 3
-        )
+        return "kill" in plan.faults and plan.has_elected_task and bool(plan.kinds) and len(self._nodes) > 3
 
     def _return_to_lead(self, at_us: int) -> int:
         """Let a node return to lead what another has left undecided, while further nodes fall.

@@ -82,7 +82,7 @@ class Striker:
 
     def _take_aim(self) -> None:
         """Draw the kind of message to strike at next, or none: so what comes early is not struck at most."""
-        if self._plan.elects and self._plan.commands and self._aiming.random() < _SHARE_OF_AIMED:
+        if self._plan.has_elected_task and self._aiming.random() < _SHARE_OF_AIMED:
             self._aim = self._aiming.choice([_WRITES, self._aiming.choice(self._plan.kinds)])
             self._aims_until_us = self._from_us + self._aiming.randint(self._t_us, _LONGEST_AIM * self._t_us)
         else:
