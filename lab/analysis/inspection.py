@@ -5,7 +5,7 @@ Searches go backwards from a record, over a limited distance, and skip most line
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec import Struct
 
@@ -216,29 +216,36 @@ _CHUNK = 1 << 22
 _FRAME = re.compile(r"(\S+):\d+ in \w+: ")
 
 
-def failed_steps(store: FileRecords) -> Iterator[Step]:
-    """Yield the steps at which nodes failed, without decoding the whole recording."""
-    for _, numbers in store.find((b'"failed":',), _CHUNK):
+def has_erred(record: Record | None) -> TypeGuard[Step | Process]:
+    """Return whether a node fails by an error of its own with this record."""
+    return (isinstance(record, Step) and record.failed != "") or (isinstance(record, Process) and record.has_erred)
+
+
+def failures_in(store: FileRecords) -> Iterator[Step | Process]:
+    """Yield the records with which nodes fail by errors of their own, without decoding the whole recording."""
+    for _, numbers in store.find((b'"failed":', b'"event":"failed"'), _CHUNK):
         for number in numbers:
             record = store.record(number)
-            if isinstance(record, Step) and record.failed:
+            if has_erred(record):
                 yield record
 
 
-def failure_lines(failed: Iterable[Step], file: str) -> list[str]:
-    """Return a line for each of the first failed steps: the error, and the last place in ``file``."""
-    steps = list(failed)
+def failure_lines(failed: Iterable[Step | Process], file: str) -> list[str]:
+    """Return a line for each of the first failures: the error, and the last place in ``file``."""
+    records = list(failed)
     texts = [
-        f"node {step.node} failed at {step.at_us / 1e6:.3f} s: {_describe_failure(step.failed, file)}"
-        for step in steps[:_MOST]
+        f"node {record.node} failed at {record.at_us / 1e6:.3f} s: {_describe_failure(record, file)}"
+        for record in records[:_MOST]
     ]
-    if len(steps) > _MOST:
-        texts.append(f"and {len(steps) - _MOST} failures more")
+    if len(records) > _MOST:
+        texts.append(f"and {len(records) - _MOST} failures more")
     return texts
 
 
-def _describe_failure(failed: str, file: str) -> str:
-    lines = failed.splitlines()
+def _describe_failure(record: Step | Process, file: str) -> str:
+    if isinstance(record, Process):
+        return record.why
+    lines = record.failed.splitlines()
     places = [number for number, line in enumerate(lines) if _FRAME.match(line)]
     error = " ".join(lines[places[-1] + 1 :] if places else lines)
     own = [lines[number] for number in places if lines[number].startswith(f"{file}:")]

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from lab.analysis.delivery import LogPage
-from lab.analysis.inspection import failed_steps, failure_lines
+from lab.analysis.inspection import failure_lines, failures_in
 from lab.output import print_error
 from lab.properties.assertions import ASSUMPTIONS
 from lab.properties.judge import Judge
@@ -88,9 +88,9 @@ def summarize_recording(path: Path, store: FileRecords) -> RecordingSummary:
 
 
 def print_failures(path: Path) -> None:
-    """Print the exceptions that nodes raised, if the file is a recording."""
+    """Print why nodes failed by errors of their own, if the file is a recording."""
     with suppress(NotARecordingError), closing(open_recording(path)) as store:
-        for line in failure_lines(failed_steps(store), store.header.protocol.file):
+        for line in failure_lines(failures_in(store), store.header.protocol.file):
             print_error(line)
 
 

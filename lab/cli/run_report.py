@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lab.analysis.client_history import ClientHistory
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
-from lab.analysis.inspection import failure_lines
+from lab.analysis.inspection import failure_lines, has_erred
 from lab.cli.documents import Document, print_json
 from lab.cli.history_report import WorkloadSummary, judge_clients
 from lab.cli.progress import Progress
@@ -253,7 +253,7 @@ def _summary_of(
     notes = history.add(NoteLog(analysis))
     manual = history.add(ManualCommands(config.commands, header, history.cluster))
     history.read(store.records(), progress)
-    failed = [] if config.script else manual.failed
+    failed = [] if config.script else manual.failures
     problems = manual.problems() + failure_lines(failed, header.protocol.file)
     without = [node for node, view in history.cluster.nodes.items() if view.process == "absent"]
     if without:
@@ -299,14 +299,14 @@ def _seconds(us: int) -> str:
 
 
 class ManualCommands:
-    """A fold over a run that was given these lines; ``failed`` are its steps in which a node failed.
+    """A fold over a run that was given these lines; with ``failures``, its nodes fail by errors of their own.
 
     ``cluster`` is the state after each record. The records of a parent run count only for suspicions: these lines
     were not given to it.
     """
 
     def __init__(self, lines: tuple[str, ...], header: Header, cluster: ClusterState) -> None:
-        self.failed: list[Step] = []
+        self.failures: list[Step | Process] = []
         self._names = NodeNames.of(header)
         self._pending = [parse(line, names=self._names) for line in lines]
         self._cluster = cluster
@@ -319,8 +319,8 @@ class ManualCommands:
         self._suspicions.observe(record)
         if self._cluster.record < self._own_from:
             return
-        if isinstance(record, Step) and record.failed:
-            self.failed.append(record)
+        if has_erred(record):
+            self.failures.append(record)
         if not isinstance(record, Captioned | Commanded | Expected) or record.line:
             return
         matching = next((line for line in self._pending if line.recorded_text == record.text), None)

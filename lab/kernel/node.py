@@ -153,6 +153,8 @@ class Node(SteppedNode, Port):
         "_displayed",
         "_draws",
         "_ended",
+        "_fired",
+        "_fired_us",
         "_heard",
         "_ids",
         "_incarnation",
@@ -228,6 +230,7 @@ class Node(SteppedNode, Port):
         self._is_timer_known = False
         self._timer_needs_heard = False
         self._conditions = 0
+        self._fired_us = self._fired = 0
         peers = tuple(sorted(set(ids) - {node}))
         self.protocol = protocol(self, node, peers, timing, parameters or protocol.Parameters())
         self._layers = _layers_of(self.protocol)
@@ -373,9 +376,13 @@ class Node(SteppedNode, Port):
         return self._random
 
     def send(self, target: int, payload: Payload, reply_to: int = 0) -> None:
-        """Add a message to this step. Raises ProtocolError for a node that does not exist."""
+        """Add a message to this step. Raises ProtocolError if it is none, or there is no such node."""
         if target not in self._ids:
             raise self._no_such_node(target)
+        if not isinstance(payload, Payload):
+            raise ProtocolError(
+                f"{payload!r} is no message: its class must be one like Name(Payload, frozen=True)"
+            )
         self.post(target, type(payload).__name__, encode(payload), reply_to)
 
     def post(self, target: int, kind: str, body: Raw, reply_to: int = 0) -> int:
@@ -493,9 +500,12 @@ class Node(SteppedNode, Port):
             self.note(f"{message.kind} arrived without a request that it answers")
             return
         self.handled = message.serial
-        answer = handler(message.source, payload)
-        if answer is not None:
+        answer: object = handler(message.source, payload)
+        if isinstance(answer, Payload):
             self.send(message.source, answer, message.serial)
+        elif answer is not None:
+            name = self.protocol.handlers[message.kind]
+            raise ProtocolError(f"{name} returns {answer!r}: a handler returns a message, its answer, or None")
 
     def _on_reply(self, message: Message, payload: Payload) -> None:
         running = self._requests.pop(message.reply_to, None)
@@ -508,6 +518,11 @@ class Node(SteppedNode, Port):
             self._answered = running.name
 
     def _on_timer(self, given: Fired) -> None:
+        if self.now_us != self._fired_us:
+            self._fired_us, self._fired = self.now_us, 0
+        self._fired += 1
+        if self._fired > _MOST_ADVANCES:
+            raise ProtocolError(f"{given.procedure} is due at one instant for ever: let it wait for longer than 0")
         announced, due = self._announced, self.earliest_timer()
         if due is None or due[1] != given or due[0] > self.now_us:
             if announced is not None and announced[1] == given and announced[0] <= self.now_us:
@@ -593,8 +608,10 @@ class Node(SteppedNode, Port):
             for peer in trap.peers:
                 if peer not in self._ids:
                     raise self._no_such_node(peer)
-            running.ask(trap)
             kind, body = type(trap.request).__name__, encode(trap.request)
+            if kind not in self._kinds and type(trap.request) not in self.protocol.asks:
+                raise ProtocolError(f"no node handles {kind}: write a handler for it, @on({kind})")
+            running.ask(trap)
             for peer in trap.peers:
                 serial = self.post(peer, kind, body)
                 self._requests[serial] = running

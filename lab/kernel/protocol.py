@@ -73,6 +73,8 @@ def on(kind: type[Payload]) -> Callable[[F], F]:
     def mark(method: F) -> F:
         if iscoroutinefunction(method):
             raise ProtocolError(f"{method.__name__} is a handler, which never waits: write def, not async def")
+        if hasattr(method, "_handles"):
+            raise ProtocolError(f"{method.__name__} has two @on: write a handler for each message")
         method._handles = kind  # type: ignore[attr-defined]
         return method
 
@@ -243,8 +245,13 @@ class Protocol:
         for request in cls.asks:
             cls.payloads |= {answer.__name__: answer for answer in answer_types(request)}
         for klass in reversed(cls.__mro__):
+            handled: dict[type[Payload], str] = {}
             for name, method in vars(klass).items():
                 if hasattr(method, "_handles"):
+                    other = handled.setdefault(method._handles, name)
+                    if other != name:
+                        kind = method._handles.__name__
+                        raise ProtocolError(f"{klass.__name__} has two handlers of {kind}, {other} and {name}")
                     cls._add_handler(name, method._handles)
                 if hasattr(method, "_procedure"):
                     cls.procedures[name] = method._procedure

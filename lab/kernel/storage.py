@@ -57,6 +57,10 @@ class Write(Struct, omit_defaults=True):
 _decode = json.Decoder(Write).decode
 
 
+DAMAGED = "its stable storage is damaged"
+"""The beginning of why a node does not start that has found that."""
+
+
 class DamagedStorageError(Exception):
     """A record of stable storage fails its check: the record of this write, of so many. Both count from 1."""
 
@@ -67,7 +71,7 @@ class DamagedStorageError(Exception):
 
     def describe(self, node: int) -> str:
         """Return why the node does not start, and what to do, for the user."""
-        return f"its stable storage is damaged: {self}; wipe {node} before you restart it"
+        return f"{DAMAGED}: {self}; wipe {node} before you restart it"
 
 
 class AlteredStorage(Struct, frozen=True):

@@ -291,9 +291,14 @@ class Judge:
                 self._in_flight[node, message.serial] = (stamp, due_us if waits else step.at_us, message.target)
                 if waits:
                     self._conditions.wait_for_disk(node, message.serial)
-        if step.failed and self._count(RAISES.id, True):
+        if step.failed:
             error = step.failed.rpartition("\n")[2]
-            failed = WitnessState(node, self.number, step.at_us, f"raised {error}")
+            self._fail(node, step.at_us, error, f"raised {error}")
+
+    def _fail(self, node: int, at_us: int, error: str, state: str) -> None:
+        """Note that a node has failed by an error of its own."""
+        if self._count(RAISES.id, True):
+            failed = WitnessState(node, self.number, at_us, state)
             other_broken = _in_order(self._conditions.broken)
             self.violations.append(
                 Violation(RAISES.id, self.number, self.at_us, (failed,), {}, (), error, other_broken)
@@ -381,6 +386,8 @@ class Judge:
         lives = state is view.state
         process = PROCESS_AFTER[record.event]
         self._enter(LocalState(node, process, state=state, values=view.values if lives else {}))
+        if record.has_erred:
+            self._fail(node, record.at_us, record.why, "failed")
         if record.event in ("killed", "failed"):
             self._waits[node] = Waits()
             self._causality.crashed(node, self.number)

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from lab.kernel import Message, Started, Step, Timing, Wait
 from lab.kernel.step import EVERY_WAIT, CommandInput, Fired, Received
+from lab.kernel.storage import DAMAGED
 from lab.recording.snapshot import ProcessState, Snapshot, SnapshotDifference
 from lab.units import format_ranges, format_us
 
@@ -234,7 +235,9 @@ class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field=
     """An *observed* event of the process of a node.
 
     ``paused_us``: the length of the pause that ends. ``unsent``: how many messages of its last step have not left,
-    because a pause struck before them. ``why`` it failed, if it could not even start, or is a program.
+    because a pause struck before them. ``why`` it failed, if not by an exception in a step.
+    ``has_erred``: it failed by an error of its own, such as the end of a program, and not because a fault has
+    damaged its stable storage.
 
     ``lost``: how many forced writes are gone (unwritten, torn). ``left``: for each log that lost entries, how many
     are left. A flipped bit is number ``bit`` of the record of the forced write number ``write``, from 1.
@@ -252,6 +255,10 @@ class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field=
     left: dict[str, int] = {}
     write: int = 0
     bit: int = 0
+
+    @property
+    def has_erred(self) -> bool:
+        return self.event == "failed" and self.why != "" and not self.why.startswith(DAMAGED)
 
 
 class Stall(Struct, frozen=True, omit_defaults=True, tag="stall", tag_field="record", gc=False):

@@ -1,9 +1,9 @@
 """Report on a run of a scenario, from its records, in any world.
 
 A scenario fails if an expectation is not met; if a line never runs, is refused or changes nothing; if a fault is
-inert; if a node raises an error; if an assertion is violated while all assumptions hold and no line expects that;
-or if the history of its clients is wrong and no line expects that. A violation under a broken assumption is
-excused, unless a line expects that there is none.
+inert; if a node fails by an error of its own; if an assertion is violated while all assumptions hold and no line
+expects that; or if the history of its clients is wrong and no line expects that. A violation under a broken
+assumption is excused, unless a line expects that there is none.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.analysis.client_history import ClientHistory, check_clients
-from lab.analysis.inspection import failure_lines
+from lab.analysis.inspection import failure_lines, has_erred
 from lab.analysis.script_log import LineResult, inert_results, line_result
 from lab.histories.results import CheckResult
 from lab.kernel import Step
@@ -22,7 +22,7 @@ from lab.properties.judge import Judge
 from lab.properties.verdicts import ERROR_IN_CODE, Violation
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import RecordStore
-from lab.recording.records import End, Fault, Header, Record
+from lab.recording.records import End, Fault, Header, Process, Record
 from lab.scenario.file import Scenario, World
 from lab.script.director import TIMED_OUT
 from lab.script.predicates import Suspicions
@@ -118,7 +118,7 @@ class ScriptChecker:
         self._found: list[ScenarioFinding] = []
         self._faults: list[tuple[int, Fault]] = []
         self._suspicions = Suspicions()
-        self._failed: dict[int, Step] = {}
+        self._failed: dict[int, Step | Process] = {}
         self._clients = ClientHistory(header)
         self._end: End | None = None
         self._header = header
@@ -131,9 +131,8 @@ class ScriptChecker:
         if self._clients.workload:
             self._clients.observe(record)
         number = self.cluster.record
-        if isinstance(record, Step):
-            if record.failed:
-                self._failed[number] = record
+        if has_erred(record):
+            self._failed[number] = record
         elif isinstance(record, Fault):
             self._faults.append((number, record))
         elif isinstance(record, End):

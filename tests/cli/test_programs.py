@@ -303,6 +303,52 @@ def test_a_scenario_of_programs(lab: Lab) -> None:
     assert "a program cannot be confined to a sandbox" in sandboxed.err
 
 
+CRASHES = """
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    body = message["body"]
+    if body["type"] == "init":
+        name = body["node_id"]
+    elif name == "n2":
+        {end}
+    answer = dict(body, type=body["type"] + "_ok", in_reply_to=body["msg_id"])
+    print(json.dumps(dict(src=name, dest=message["src"], body=answer)), flush=True)
+"""
+
+
+def _save_crashing(folder: Path, end: str) -> None:
+    _save(folder, "crashes.py", f"#!{sys.executable}\n{CRASHES.format(end=end)}")
+
+
+@pytest.mark.live
+def test_a_program_that_crashes_is_not_green(lab: Lab) -> None:
+    """What its clients were answered is right, and yet the run fails; so does whoever judges the recording."""
+    _save_crashing(lab.folder, "os.abort()")
+    run = ("run", "--program", "./crashes.py", "--workload", "echo", "--nodes", "2", "--headless", "--for", "3s")
+    done = lab(*run, "--record", "run.jsonl")
+    assert done.status == 1
+    assert "echo holds" in done.out
+    assert "raises fails with all assumptions intact: the program was ended by SIGABRT" in done.out
+    assert re.fullmatch(r"lab: node 2 failed at \d\.\d+ s: the program was ended by SIGABRT\n", done.err)
+    verified = lab("verify", "run.jsonl")
+    assert verified.status == 1
+    assert "raises fails" in verified.out
+
+
+@pytest.mark.live
+def test_a_scenario_fails_if_a_program_ends(lab: Lab) -> None:
+    """Whatever its status is: a program has to go on."""
+    _save_crashing(lab.folder, "sys.exit()")
+    (lab.folder / "ends.scenario").write_text(
+        'title = "Ends"\nprogram = "./crashes.py"\nworkload = "echo"\nnodes = 2\nt = "1s"\nfor = "3s"\n---\n'
+        "expect live >= 1 within 2s\n"
+    )
+    done = lab("run", "ends.scenario", "--headless")
+    assert done.status == 1
+    assert re.search(r"node 2 failed at \d\.\d+ s: the program ended by itself, with status 0", done.out), done.out
+
+
 @pytest.mark.parametrize(
     ("head", "error"),
     [

@@ -11,6 +11,10 @@ class Hello(Payload, frozen=True):
     pass
 
 
+class Goodbye(Payload, frozen=True):
+    pass
+
+
 def test_a_handler_that_could_wait_is_refused() -> None:
     """An async handler would return a coroutine instead of an answer."""
     with pytest.raises(ProtocolError, match=r"^hello is a handler, which never waits: write def, not async def$"):
@@ -26,6 +30,40 @@ def test_a_handler_of_a_non_message_is_refused(kind: Any) -> None:
     """Such a handler could never be called."""
     with pytest.raises(ProtocolError, match=r"^@on takes a message class: class Name\(Payload, frozen=True\)$"):
         on(kind)
+
+
+def test_a_second_handler_of_a_message_is_refused() -> None:
+    """Only one of them would ever be called; one of a subclass replaces the inherited one."""
+    with pytest.raises(ProtocolError, match=r"^Twice has two handlers of Hello, hello and again$"):
+
+        class Twice(Protocol):
+            @on(Hello)
+            def hello(self, sender: int, message: Hello) -> None:
+                """Never called."""
+
+            @on(Hello)
+            def again(self, sender: int, message: Hello) -> None:
+                """Never called."""
+
+    with pytest.raises(ProtocolError, match=r"^both has two @on: write a handler for each message$"):
+
+        class Both(Protocol):
+            @on(Hello)
+            @on(Goodbye)
+            def both(self, sender: int, message: Payload) -> None:
+                """Never called."""
+
+    class Once(Protocol):
+        @on(Hello)
+        def hello(self, sender: int, message: Hello) -> None:
+            """Replaced."""
+
+    class Other(Once):
+        @on(Hello)
+        def other(self, sender: int, message: Hello) -> None:
+            """Called instead."""
+
+    assert (Once.handlers, Other.handlers) == ({"Hello": "hello"}, {"Hello": "other"})
 
 
 def test_a_procedure_that_cannot_wait_is_refused() -> None:

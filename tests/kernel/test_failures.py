@@ -8,7 +8,22 @@ from typing import Any
 import pytest
 import trio
 
-from lab.kernel import DriverError, Node, Payload, Protocol, Safe, Started, Timing, on, procedure
+from lab.kernel import (
+    CommandInput,
+    DriverError,
+    Message,
+    Node,
+    Payload,
+    Protocol,
+    Request,
+    Safe,
+    Started,
+    Timing,
+    command,
+    on,
+    procedure,
+)
+from lab.kernel.payload import encode
 from tests.harness import Solo
 
 
@@ -259,3 +274,66 @@ def test_a_procedure_that_loops_without_waiting_fails_the_node() -> None:
 
     step = Node(Spins, 1, (1,), Timing(1, 1)).step(Started({}, 1, 1), 0)
     assert "spin loops without waiting" in step.failed
+
+
+def test_a_procedure_for_which_time_stands_still_fails_the_node() -> None:
+    """Waits of no time follow each other at one instant; when time passes in between, they may go on."""
+
+    class Stands(Protocol):
+        def started(self) -> None:
+            self.begin(self.stand)
+
+        @procedure
+        async def stand(self) -> None:
+            while True:
+                await self.sleep(0)
+
+    for passes, failed in ((0, True), (1, False)):
+        node = Node(Stands, 1, (1,), Timing(1, 1))
+        step = node.step(Started({}, 1, 1), 0)
+        for turn in range(1, 10_002):
+            assert not step.failed, turn
+            due = node.next_timer()
+            assert due is not None
+            step = node.step(due[1], turn * passes)
+        assert ("stand is due at one instant for ever: let it wait for longer than 0" in step.failed) is failed
+
+
+def test_what_is_no_message_is_not_sent() -> None:
+    """Neither to a node, nor as an answer; nor is a request that no node handles."""
+
+    class Answer(Payload, frozen=True):
+        pass
+
+    class Question(Request[Answer], frozen=True):
+        pass
+
+    class Other(Request[Answer], frozen=True):
+        pass
+
+    class Careless(Protocol):
+        @on(Question)
+        def answer(self, sender: int, message: Question) -> Any:
+            return 5
+
+        @command
+        def greet(self) -> None:
+            self.send(2, "hello")  # type: ignore[arg-type]
+
+        @command
+        def wonder(self) -> None:
+            self.begin(self.ask_other)
+
+        @procedure
+        async def ask_other(self) -> None:
+            await self.ask(2, Other(), within=1)
+
+    question = Message(2, 1, 1, "Question", encode(Question()))
+    for given, error in (
+        (question, "answer returns 5: a handler returns a message, its answer, or None"),
+        (CommandInput("greet"), "'hello' is no message: its class must be one like Name(Payload, frozen=True)"),
+        (CommandInput("wonder"), "no node handles Other: write a handler for it, @on(Other)"),
+    ):
+        node = Node(Careless, 1, (1, 2), Timing(1, 1))
+        node.step(Started({}, 1, 1), 0)
+        assert f"ProtocolError: {error}" in node.step(given, 1).failed

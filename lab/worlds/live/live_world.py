@@ -42,7 +42,7 @@ from lab.worlds.live.wire import (
     SlowDisk,
     Start,
 )
-from lab.worlds.loading.program_confinement import describe_end
+from lab.worlds.loading.program_confinement import ERRORS, describe_end
 from lab.worlds.world import World, storage_record
 
 _encode = msgspec.json.Encoder().encode
@@ -156,7 +156,8 @@ class LiveWorld(World[Connection]):
             return False
         except (NotAStepError, TooLongError) as error:
             assert isinstance(connection, Connection)
-            self._fail(connection, f"sent garbage: {error}")
+            is_step = isinstance(error, TooLongError) and not isinstance(connection, ProgramConnection)
+            self._fail(connection, f"{'made too large a step' if is_step else 'sent garbage'}: {error}")
             return False
         except TooMuchError as error:
             self._fail(connection, str(error))
@@ -428,12 +429,13 @@ class LiveWorld(World[Connection]):
         self._begin_if_ready()
 
     def _on_program_ended(self, child: _Child, status: int) -> None:
-        """Take in what a program wrote before it ended; it has failed, unless a signal ended it."""
+        """Take in what a program wrote before it ended; it has failed, unless a signal from outside ended it."""
         for connection in (child.log, child.connection):
             if connection is not None:
                 self._drain(connection)
         why = describe_end(status, self._confined_until_us)
-        if why and not child.failed and (status >= 0 or self._confined_until_us is not None):
+        is_own = status >= 0 or status in ERRORS or self._confined_until_us is not None
+        if why and not child.failed and is_own:
             child.failed, child.why = True, why
 
     def _on_stopped(self, node: int, child: _Child) -> None:
@@ -476,9 +478,7 @@ class LiveWorld(World[Connection]):
         child = self._children[connection.id]
         if child.phase == "up" and child.number == connection.number:
             print_remark(f"node {connection.id} {why}")
-            child.failed = True
-            if isinstance(connection, ProgramConnection | ProgramLog):
-                child.why = why
+            child.failed, child.why = True, why
             self.kill(connection.id)
 
 

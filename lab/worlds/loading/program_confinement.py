@@ -198,6 +198,16 @@ def _without(path: Path, hidden: list[Path]) -> Iterator[Path]:
         yield path
 
 
+ERRORS = {
+    -number
+    for number in (
+        *(signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL),
+        *(signal.SIGSEGV, signal.SIGSYS, signal.SIGTRAP),
+    )
+}
+"""The exit statuses of programs that a signal has ended for an error of their own."""
+
+
 def describe_end(status: int, end_us: int | None) -> str:
     """Describe why a confined program ended, from its exit status; empty if it was killed, as by a command."""
     if status >= 0:
