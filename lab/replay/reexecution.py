@@ -169,7 +169,7 @@ class Reexecution:
             return f"an event of node {record.node}, which is not in the header"
         if record.event == "wiped":
             self.stores[record.node] = WriteLog()
-        elif record.event == "failed" and record.why and not self._roster.protocol_of(record.node).is_program:
+        elif record.event == "failed" and record.why and not record.has_erred:
             return self._damage_differs(record, storage)
         elif record.event in _STORAGE_FAULTS:
             altered = _STORAGE_FAULTS[record.event](storage, record)
