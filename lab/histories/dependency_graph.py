@@ -10,7 +10,8 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-EdgeKind = Literal["ww", "wr", "rw", "process", "real-time"]
+EdgeKind = Literal["ww", "wr", "rw", "version", "process", "real-time"]
+"""``version`` is a ww that only follows from the order of clients, or of real time."""
 
 
 _Place = tuple[int, bool]
@@ -18,12 +19,16 @@ _Place = tuple[int, bool]
 
 
 class Edge(Struct, frozen=True):
-    """The transaction ``source`` comes before ``target``; ``text`` is why."""
+    """The transaction ``source`` comes before ``target``; ``text`` is why.
+
+    ``rests_on``: the order, of sessions or of real time, from which the dependency was inferred.
+    """
 
     source: int
     target: int
     kind: EdgeKind
     text: str
+    rests_on: EdgeKind | None = None
 
 
 class SearchBudget:

@@ -11,20 +11,25 @@ key, whose writes all have values of their own:
 - nil is what a register has before all writes: **rw** leads from its readers to the writers, save those that read
   what another wrote, which come after that writer anyway.
 
-Edges ww are not inferred: the only certain ones stand beside an edge wr. So G0 is never found here.
+Edges ww are not inferred from reads: the only certain ones stand beside an edge wr. So G0 is never found here.
+
+A model that keeps the order of each client, or of real time, shows more: if a transaction that left one value in a
+register precedes one that found, or wrote, another, then the first value was written before the second. So **ww**
+leads from writer to writer, and **rw** from the readers of the first. A cycle with such an edge rules out no
+weaker model.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from lab.histories.anomalies import Anomaly, ConsistencyModel
-from lab.histories.dependency_graph import DependencyGraph, Edge
+from lab.histories.dependency_graph import DependencyGraph, Edge, EdgeKind
 from lab.histories.list_append import lost_updates
 from lab.histories.operations import History
 from lab.histories.transaction_result import MAX_STEPS, TransactionResult, judge_transactions
-from lab.histories.transactions import ClientTransaction, read_transactions
+from lab.histories.transactions import ClientTransaction, read_transactions, real_time_pairs, session_pairs
 from lab.histories.values import format_value
 
 
@@ -59,7 +64,16 @@ def check_rw_register(
         "reads": sum(1 for transaction in transactions for _ in transaction.reads()),
         "writes": len(writer_of),
     }
-    result = judge_transactions("txn-rw-register", transactions, graph, anomalies, model, statistics, max_steps)
+    result = judge_transactions(
+        "txn-rw-register",
+        transactions,
+        graph,
+        anomalies,
+        model,
+        statistics,
+        max_steps,
+        lambda order: _edges_of_order(order, transactions, writer_of, final),
+    )
     if result.word != "holds":
         return result
     return replace(result, evidence=f"{result.evidence}; no anomaly follows, as far as reads show the order")
@@ -109,6 +123,58 @@ def _add_edges(
                 overwritten = f"before {transactions[other].name} wrote {format_value(written)}"
                 text = f"{name} read {_named(key, value)} {overwritten}"
                 graph.add(Edge(number, other, "rw", text))
+
+
+class _Access(NamedTuple):
+    """A committed transaction at one register: the value that it read there first, or else wrote, and its last."""
+
+    number: int
+    reads: bool
+    first: Any
+    last: Any
+
+
+def _edges_of_order(
+    order: EdgeKind,
+    transactions: Sequence[ClientTransaction],
+    writer_of: dict[tuple[Hashable, Any], int],
+    final: dict[tuple[int, Hashable], Any],
+) -> Iterator[Edge]:
+    """Yield the dependencies that follow from the order of clients, or of real time, for each key."""
+    accesses: dict[Hashable, list[_Access]] = {}
+    readers: dict[tuple[Hashable, Any], list[int]] = {}
+    for number, transaction in enumerate(transactions):
+        if transaction.committed:
+            reads, writes = _first_reads(transaction), dict(transaction.writes())
+            for key in {**reads, **writes}:
+                first = reads[key] if key in reads else writes[key]
+                accesses.setdefault(key, []).append(_Access(number, key in reads, first, writes.get(key, first)))
+                if key in reads:
+                    readers.setdefault((key, first), []).append(number)
+
+    def writer(key: Hashable, value: Any) -> int | None:
+        """Return the committed transaction that left this value in the register."""
+        number = writer_of.get((key, value))
+        is_version = number is not None and transactions[number].committed and final[number, key] == value
+        return number if is_version else None
+
+    pairs_of = session_pairs if order == "process" else real_time_pairs
+    for key, several in accesses.items():
+        for numbers in pairs_of([transactions[each.number] for each in several]):
+            one, other = (several[number] for number in numbers)
+            before, after = writer(key, one.last), writer(key, other.first)
+            if before is None or after is None or before == after:
+                continue
+            then = f"before {transactions[after].name} wrote {format_value(other.first)}"
+            why = (
+                f"{transactions[one.number].name} left {format_value(one.last)} there and came before "
+                f"{transactions[other.number].name}, which {'read' if other.reads else 'wrote'} the other"
+            )
+            text = f"{transactions[before].name} wrote {_named(key, one.last)} {then}: {why}"
+            yield Edge(before, after, "version", text, order)
+            for reader in readers.get((key, one.last), ()):
+                text = f"{transactions[reader].name} read {_named(key, one.last)} {then}: {why}"
+                yield Edge(reader, after, "rw", text, order)
 
 
 def _wrong_value(

@@ -7,8 +7,9 @@ has none of those reported already: so each part of the history that cannot be o
 that happened in it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from lab.histories.anomalies import MODELS, Anomaly, ConsistencyModel
@@ -30,9 +31,9 @@ class _Search(NamedTuple):
 _SEARCHES = (
     _Search(("ww",), ("ww",)),
     _Search(("wr",), ("ww", "wr")),
-    _Search(("rw",), ("ww", "wr")),
-    _Search(("rw",), ("ww", "wr", "rw"), True),
-    _Search(("rw",), ("ww", "wr", "rw")),
+    _Search(("rw",), ("ww", "wr", "version")),
+    _Search(("rw",), ("ww", "wr", "version", "rw"), True),
+    _Search(("rw", "version"), ("ww", "wr", "version", "rw")),
 )
 
 
@@ -62,25 +63,27 @@ def _order_edge(source: int, target: int, kind: EdgeKind, transactions: Sequence
 def find_cycles(
     graph: DependencyGraph,
     transactions: Sequence[ClientTransaction],
-    extra: Sequence[EdgeKind] = (),
+    extra: Mapping[EdgeKind, Sequence[Edge]] = MappingProxyType({}),
     known: Sequence[Anomaly] = (),
     max_steps: int = MAX_STEPS,
 ) -> tuple[list[Anomaly], bool]:
     """Return the cycles as anomalies, and whether the search for worse or shorter ones came to its end.
 
-    ``extra``: also these orders, of sessions or of real time, each once cycles without it are found. ``known``: a
-    component that holds all transactions of one of these anomalies is not shown again by a cycle with an rw edge,
-    if the anomaly rules out as much.
+    ``extra``: also these orders, of sessions or of real time, each with the dependencies that follow from it, once
+    cycles without it are found. ``known``: a component that holds all transactions of one of these anomalies is
+    not shown again by a cycle with an rw edge, if the anomaly rules out as much.
     """
     budget = SearchBudget(max_steps)
     number_of = {each.operation.index: number for number, each in enumerate(transactions)}
     reported: list[set[int]] = []
     found = []
-    for orders in (tuple(extra[:count]) for count in range(len(extra) + 1)):
-        everything: tuple[EdgeKind, ...] = ("ww", "wr", "rw", *orders)
+    for orders in (tuple(extra)[:count] for count in range(len(extra) + 1)):
+        for edge in extra[orders[-1]] if orders else ():
+            graph.add(edge)
+        everything: tuple[EdgeKind, ...] = ("ww", "wr", "version", "rw", *orders)
         cyclic = set[int]().union(*graph.components(everything))
         for search in _SEARCHES if cyclic else ():
-            first = orders if orders and search.first != ("rw",) else search.first
+            first = orders if orders and search.first in (("ww",), ("wr",)) else search.first
             rest = (*search.rest, *orders)
             shown = list(reported)
             if "rw" in first:
@@ -111,7 +114,8 @@ def name_of_cycle(cycle: Sequence[Edge]) -> str:
     else:
         adjacent = any(one == other == "rw" for one, other in pairwise([*kinds, kinds[0]]))
         name = "G2-item" if adjacent else "G-nonadjacent"
-    order = next((kind for kind in reversed(_ORDERS) if kind in kinds), None)
+    kept = {*kinds, *(edge.rests_on for edge in cycle)}
+    order = next((kind for kind in reversed(_ORDERS) if kind in kept), None)
     return f"{name}-{order}" if order else name
 
 
@@ -146,7 +150,7 @@ def _order_in(edges: Sequence[Edge], transactions: Sequence[ClientTransaction]) 
 
 
 def _anomaly(cycle: Sequence[Edge], transactions: Sequence[ClientTransaction]) -> Anomaly:
-    steps = [f"{edge.text} ({edge.kind})" for edge in cycle]
+    steps = [f"{edge.text} ({'ww' if edge.kind == 'version' else edge.kind})" for edge in cycle]
     text = f"{'; '.join(steps)}; so {transactions[cycle[0].source].name} would come before itself"
     return Anomaly(name_of_cycle(cycle), text, tuple(transactions[edge.source].operation for edge in cycle))
 
@@ -170,23 +174,24 @@ def judge_transactions(
     model: ConsistencyModel,
     statistics: dict[str, int],
     max_steps: int,
+    infer: Callable[[EdgeKind], Iterable[Edge]] = lambda _: (),
 ) -> TransactionResult:
     """Search the graph for cycles, with the orders that the model keeps, and return the verdict.
 
-    ``anomalies``: those that are no cycles.
+    ``anomalies``: those that are no cycles. ``infer``: the dependencies that follow from an order.
     """
-    extra: list[EdgeKind] = []
+    extra: dict[EdgeKind, list[Edge]] = {}
     if MODELS.index(model) >= MODELS.index("strong session serializable"):
-        extra.append("process")
+        extra["process"] = list(infer("process"))
         add_session_order(graph, transactions)
     if model == "strict serializable":
-        extra.append("real-time")
+        extra["real-time"] = list(infer("real-time"))
         add_real_time_order(graph, transactions)
+    counts = {kind: graph.count(kind) for kind in ("ww", "wr", "rw")}
     lost = [each for each in anomalies if each.kind.startswith("lost")]
     cycles, is_complete = find_cycles(graph, transactions, extra, lost, max_steps)
     every = sorted([*anomalies, *cycles], key=lambda each: MODELS.index(each.rules_out))
     committed = sum(each.committed for each in transactions)
-    counts = {kind: graph.count(kind) for kind in ("ww", "wr", "rw")}
     violations = tuple(each for each in every if each.violates(model))
     word: Word = "holds"
     dependencies = sum(counts.values())

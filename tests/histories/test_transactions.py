@@ -11,7 +11,7 @@ from lab.histories.operations import History, HistoryBuilder, HistoryError, Outc
 from lab.histories.rw_register import check_rw_register
 from lab.histories.transactions import read_transactions, real_time_pairs
 from tests.histories.brute import is_serializable
-from tests.histories.building import concurrent_transactions, transactions_of
+from tests.histories.building import concurrent_transactions, micro_operations, transactions_of
 from tests.profile import amount
 
 LISTS: dict[str, tuple[list[Any], list[str]]] = {
@@ -225,6 +225,57 @@ def test_registers_whose_order_of_writes_is_unknown() -> None:
     result = check_rw_register(transactions_of("wx1 wy1", "wx2 wy2", "rx1 ry2", "rx2 ry1", write="w"))
     assert result.word == "holds"
     assert result.evidence.endswith("; no anomaly follows, as far as reads show the order")
+
+
+STALE: dict[str, tuple[list[str], str]] = {
+    "after the next write": (["wx1", "wx2", "rx1"], "G-single-real-time"),
+    "after another read": (["wx1", "wx2", "rx2", "rx1"], "G-single-real-time"),
+    "two writes behind": (["wx1", "wx2", "wx3", "rx1 ry_", "wy1"], "G-single-real-time"),
+    "of a transaction seen in part": (["wx1", "wx2", "wx3 wy3", "rx1 ry3"], "G-single-real-time"),
+}
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_real_time_orders_the_writes_of_a_register(name: str) -> None:
+    """One after the other: what was overwritten before is not read later. Weaker models may well allow it."""
+    transactions, kind = STALE[name]
+    history = transactions_of(*transactions, write="w")
+    result = check_rw_register(history, "strict serializable")
+    assert [each.kind for each in result.findings] == [kind]
+    assert result.ruled_out == ("strict serializable",)
+    assert check_rw_register(history, "strong session serializable").word == "holds"
+
+
+def test_a_later_read_shows_which_of_two_writes_at_once_came_last() -> None:
+    """T0 read what T1 wrote, so T1 came first; and yet it overwrote T0's x, as a later read shows."""
+    builder = HistoryBuilder()
+    at_once = [micro_operations(text.split(), "w") for text in ("wx1 ry2", "wx2 wy2")]
+    for number, (called, _) in enumerate(at_once):
+        builder.invoke(f"c{number}", "txn", called)
+    for number, (_, done) in enumerate(at_once):
+        builder.complete(f"c{number}", "ok", done)
+    called, done = micro_operations(["rx2"], "w")
+    builder.invoke("c2", "txn", called)
+    builder.complete("c2", "ok", done)
+    result = check_rw_register(builder.history(), "strict serializable")
+    assert [each.kind for each in result.findings] == ["G1c-real-time"]
+    assert check_rw_register(builder.history(), "strong session serializable").word == "holds"
+
+
+def test_a_client_orders_the_writes_of_a_register() -> None:
+    """It reads what it has overwritten itself."""
+    builder = HistoryBuilder()
+    for text in ("wx1", "wx2", "rx1"):
+        called, done = micro_operations([text], "w")
+        builder.invoke("c0", "txn", called)
+        builder.complete("c0", "ok", done)
+    result = check_rw_register(builder.history(), "strong session serializable")
+    assert str(result.findings[0]) == (
+        "G-single-process: T4 read x = 1 before T2 wrote 2: T0 left 1 there and came before T2, which wrote the "
+        "other (rw); c0 called T4 after T2 (process); so T4 would come before itself (rules out strong session "
+        "serializable)"
+    )
+    assert check_rw_register(builder.history(), "serializable").word == "holds"
 
 
 def test_nil_cannot_be_written_to_a_register() -> None:
