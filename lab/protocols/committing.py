@@ -106,7 +106,9 @@ class Committing(ParticipantStorage):
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:
         """Allow for the longest plan, the votes, the decision, and twice the participants' timeout, with slack."""
-        return 30 * timing.t_us + 2 * int(parameters.decision_timeout_us)
+        accounts = nodes * int(parameters.accounts)
+        longer = 2 * max(0, accounts - 5)  # a collection has two operations for each account but one
+        return (30 + longer) * timing.t_us + 2 * int(parameters.decision_timeout_us)
 
     refuses: bool = False
 

@@ -4,8 +4,9 @@ import msgspec
 import pytest
 
 from lab.kernel import CommandInput
+from lab.properties.judge import Judge
 from lab.protocols import find_protocol
-from tests.harness import Rig
+from tests.harness import T_US, TM_US, Rig
 
 _S = 1_000_000
 SAVINGS, CHECKING, MONEYMARKET = 1, 2, 3
@@ -146,6 +147,18 @@ def test_C3_a_participant_that_has_not_voted_aborts_by_itself() -> None:
     _reach(rig, "aborted", 1)
     assert not rig.sent("OutcomeOf")
     assert rig.cluster.nodes[1].state["locks"] == []
+
+
+def test_C1_the_work_of_a_long_plan_is_not_late() -> None:
+    """No assumption is broken, and none of the nodes fails: so nothing that is open then is late."""
+    rig = Rig(range(1, 41), protocol=find_protocol("2pc"), latency_us=TM_US).started()
+    _give_command(rig, 1, "collect 10 savings")
+    rig.run(32 * T_US)
+    assert rig.cluster.nodes[1].state["open"], "the plan takes longer than 30·T"
+    judge = Judge(rig.header)
+    for record in rig.records:
+        judge.observe(record)
+    assert judge.violations == []
 
 
 def test_C4_another_participant_knows() -> None:
