@@ -43,13 +43,13 @@ class RaftLens(Program):
             self._observe(peer, body)
 
     def _observe(self, sender: int, body: dict[str, Any]) -> None:
-        term = body.get("term")
-        if not isinstance(term, int) or term < self.term:
-            return
+        term, kind = body.get("term"), kind_of(body)
+        if not isinstance(term, int) or term < self.term or "PreVote" in kind:
+            return  # a pre-vote names the next term, in which nobody is yet (Ongaro 2014, section 9.6)
         if term > self.term:
             self.term = term
             self._follow(None)
-        if kind_of(body) == "AppendEntries":
+        if kind in ("AppendEntries", "InstallSnapshot"):
             self._follow(sender)
 
     def _follow(self, leader: int | None) -> None:
@@ -60,11 +60,14 @@ class RaftLens(Program):
 class BullyLens(Program):
     """Programs that speak bully, with messages as in the listings: EnterElection, SetCoordinator, NewState.
 
-    Small letters with underscores will do: ``enter_election``.
+    Small letters with underscores will do: ``enter_election``. A message that comes too late is ignored, as in
+    listing 10.21. A coordinator that no other node follows sends none of them; it says so with ``lab_state``.
     """
 
     name: ClassVar[str] = "program-bully"
     promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2")
+
+    halted: int | None = None
 
     def on_ready(self) -> None:
         self.status = Status.DOWN
@@ -72,7 +75,7 @@ class BullyLens(Program):
     def on_sent(self, peer: int | None, body: dict[str, Any]) -> None:
         match kind_of(body):
             case "EnterElection":
-                self._enter(Status.ELECTION, None)
+                self._halt(self.id)
             case "SetCoordinator":
                 self._enter(Status.REORGANIZATION, self.id)
             case "NewState":
@@ -81,11 +84,15 @@ class BullyLens(Program):
     def on_received(self, peer: int | None, body: dict[str, Any]) -> None:
         match kind_of(body):
             case "EnterElection":
-                self._enter(Status.ELECTION, None)
-            case "SetCoordinator":
+                self._halt(peer)
+            case "SetCoordinator" if self.status is Status.ELECTION and self.halted == peer:
                 self._enter(Status.REORGANIZATION, peer)
-            case "NewState":
+            case "NewState" if self.status is Status.REORGANIZATION and self.coordinator == peer:
                 self._enter(Status.NORMAL, peer)
+
+    def _halt(self, leader: int | None) -> None:
+        self._enter(Status.ELECTION, None)
+        self.halted = leader
 
     def _enter(self, status: Status, coordinator: int | None) -> None:
         self.status, self.coordinator, self.processing = status, coordinator, status is Status.NORMAL
@@ -94,7 +101,8 @@ class BullyLens(Program):
 class RingLens(Program):
     """Programs that speak the ring algorithm: ELECTION and COORDINATOR circulate, with a list of ``members``.
 
-    The highest member leads, unless the message names a ``coordinator``. Small letters will do.
+    The highest member leads, unless the message names a ``coordinator``. Small letters will do. A node that is
+    alone has nobody to send COORDINATOR to; it says with ``lab_state`` that it leads.
     """
 
     name: ClassVar[str] = "program-ring"

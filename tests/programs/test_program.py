@@ -207,6 +207,18 @@ def test_raft_follows_the_leader_of_the_newest_term() -> None:
     assert talk.shown() == ("Normal", 1)
 
 
+def test_raft_is_not_in_the_term_of_a_pre_vote() -> None:
+    """Its sender asks whether it could win there; the leader goes on in the old term, as with a snapshot."""
+    talk = Talk(RaftLens)
+    talk.write("c0", type="init_ok")
+    talk.receive(2, type="install_snapshot", term=3)
+    assert (talk.shown(), talk.state["term"]) == (("Normal", 2), 3)
+    talk.write("n3", type="request_pre_vote", term=4)
+    talk.receive(3, type="pre_vote_res", term=4)
+    talk.receive(2, type="append_entries", term=3)
+    assert (talk.shown(), talk.state["term"]) == (("Normal", 2), 3)
+
+
 def test_bully_by_the_messages_of_the_listings() -> None:
     """Election, Reorganization, Normal: as a member, and as the coordinator."""
     talk = Talk(BullyLens)
@@ -219,6 +231,21 @@ def test_bully_by_the_messages_of_the_listings() -> None:
     for kind, status in (("set_coordinator", "Reorganization"), ("new_state", "Normal")):
         talk.write("n2", type=kind)
         assert talk.shown() == (status, 1)
+
+
+def test_bully_follows_only_the_leader_that_has_halted_it() -> None:
+    """Of two that elect, the higher one halts the lower, whose messages may still be on their way."""
+    talk = Talk(BullyLens)
+    talk.receive(2, type="enter_election")
+    talk.receive(3, type="enter_election")
+    talk.receive(2, type="set_coordinator")
+    assert talk.shown() == ("Election", None)
+    talk.receive(3, type="set_coordinator")
+    talk.receive(2, type="new_state")
+    assert talk.shown() == ("Reorganization", 3)
+    talk.receive(3, type="new_state")
+    talk.receive(2, type="set_coordinator")
+    assert talk.shown() == ("Normal", 3)
 
 
 def test_the_ring_by_its_two_messages() -> None:
