@@ -88,7 +88,7 @@ class Committing(ParticipantStorage):
         """The timeout of participants."""
 
         decision_timeout_us: int = 0
-        """Time for which a participant waits for the decision before it asks; 0: 3·T."""
+        """Time to wait: for Prepare before a participant aborts, for the decision before it asks; 0: 3·T."""
 
     @classmethod
     def formulas(cls) -> list[Formula]:
