@@ -221,8 +221,8 @@ class RingText(Election):
             first = self.outbox[0]
             successor = self.successor(first)
             if successor is None:
-                self.outbox = self.outbox[1:]
-                if isinstance(first.message, ELECTION) and self.is_back(first.message):
+                self.outbox, alone = self.outbox[1:], first.silent >= {*self.peers}
+                if alone and isinstance(first.message, ELECTION) and self.is_back(first.message):
                     self.on_return(first.message)
                 continue
             passed = await self.ask(successor, first.message, within=self.t_us)

@@ -46,8 +46,8 @@ READINGS = (
             Value(
                 "listed",
                 "any node in the list: it takes those listed from itself on for the ring",
-                "All assertions hold. If the starter has died, its successor ends the election; but a COORDINATOR "
-                "whose starter has died circulates for ever all the same",
+                "All assertions hold. If the starter has died, its successor ends the election, without "
+                "circulate_once; but a COORDINATOR whose starter has died circulates for ever all the same",
             ),
         ),
     ),

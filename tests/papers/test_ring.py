@@ -313,6 +313,20 @@ def test_R5_nobody_passes_it_on_past_its_starter(kind: str) -> None:
     assert tried == [4, 5, 1]
 
 
+@pytest.mark.parametrize("back_at", ["starter", "listed"])
+def test_R5_the_last_before_a_dead_starter_removes_election(back_at: str) -> None:
+    """R5: it is not back, though this node is in its list by now; those before this node are up."""
+    solo = Solo(Ring, 3, IDS, parameters=Ring.Parameters(back_at=back_at))  # type: ignore[arg-type]
+    step = solo.start()
+    solo.reply(step.sent[0], Passed())
+    step = solo.hear(2, _election(1, 2, in_round=5))
+    while _sent(step, "ELECTION"):
+        step = solo.fire_timer()
+    assert step.sent == ()
+    assert solo.protocol.status is Status.ELECTION
+    assert not solo.protocol.outbox
+
+
 @pytest.mark.parametrize("kind", ["ELECTION", "COORDINATOR"])
 def test_R5_nothing_circulates_for_ever(kind: str) -> None:
     """R5: the starter dies while its message circulates; the message passes it at most once more.
