@@ -249,14 +249,17 @@ def _notice_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -
     short="notices in time",
     noun="crashed coordinator",
     done="given up",
-    reads=("status", "coordinator"),
+    reads=("status", "coordinator", "outbox"),
     within=_notice_us,
 )
 def crashes_are_noticed(state: GlobalState) -> Iterator[Counterexample]:
-    """Every node that follows a crashed coordinator notices that with its next question, and leaves it."""
+    """Every node that follows a crashed coordinator notices that with its next question, and leaves it.
+
+    A member of a ring asks nothing while it has messages to pass on.
+    """
     for node in state.running.values():
         leader = node.coordinator
-        if is_led(node) and leader in state.ids and leader not in state.nodes:
+        if is_led(node) and leader in state.ids and leader not in state.nodes and not _list_of(node, "outbox"):
             yield Counterexample(f"{node.id} follows {leader}, which has crashed", (node.id,))
 
 

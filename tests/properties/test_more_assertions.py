@@ -52,7 +52,7 @@ from tests.campaign.ring_mutants import NobodyNotices
 from tests.campaign.token_mutants import GuessKept, KeptWhenPassed, NextForgotten
 from tests.campaign.trials import caught
 from tests.explored.toys import TIMING, explorer_of, header_of
-from tests.harness import T_US, Rig, simulated_header
+from tests.harness import T_US, TM_US, Rig, simulated_header
 from tests.profile import amount, sampled
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 from tests.properties.test_commit_assertions import ABORTED, COMMITTED, OPEN, Ledger
@@ -292,6 +292,16 @@ def test_notices_holds(protocol: type[Algorithm]) -> None:
     found = _verdict(rig.records, "notices")
     assert found.word == "holds"
     assert found.evidence.count >= 3
+
+
+@pytest.mark.parametrize("at_us", range(600_000, 1_100_000, 100_000))
+def test_notices_holds_while_a_ring_passes_on_messages(at_us: int) -> None:
+    """Six nodes have started at once, and messages take nearly Tm: a member asks once it has passed on all."""
+    rig = Rig(range(1, 7), protocol=Ring, latency_us=TM_US - 3_000, jitter_us=3_000).started().run(at_us)
+    rig.kill(6)
+    rig.run(30 * T_US)
+    assert rig.agreed() == 5
+    assert _verdict(rig.records, "notices").word in ("holds", "not judged")
 
 
 def test_notices_too_late() -> None:

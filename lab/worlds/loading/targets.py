@@ -440,6 +440,8 @@ _DECLARED = {
     "open": "open: tuple[OpenTransaction, ...] = ()",
 }
 """The declarations of the fields that assertions are about, of those that a user's own protocol may promise."""
+_OPTIONAL = ("outbox",)
+"""The fields that an assertion reads where a protocol has them."""
 
 
 def _check_state(protocol: type[Algorithm], promise: str) -> None:
@@ -450,7 +452,7 @@ def _check_state(protocol: type[Algorithm], promise: str) -> None:
     lower = Election.fields if issubclass(protocol, Task) else ()
     declared = {field.name: field.type for field in (*lower, *protocol.fields)}
     for name in ASSERTIONS[promise].reads:
-        if name not in declared:
+        if name not in declared and name not in _OPTIONAL:
             why = f"which is about {name}, and the state of its nodes has no {name}"
         elif name == "group" and not _PLAIN.isdisjoint((declared[name], *get_args(declared[name]))):
             why = "which is about groups, and its group is a plain value"
