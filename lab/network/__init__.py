@@ -12,6 +12,7 @@ from lab.network.rules import (
     Rule,
     Slow,
     Transit,
+    broken_together,
     links_among,
 )
 
@@ -28,5 +29,6 @@ __all__ = [
     "SendResult",
     "Slow",
     "Transit",
+    "broken_together",
     "links_among",
 ]

@@ -1,5 +1,6 @@
 """Faults of links, as rules. Each rule may change a message's transit, and reports whether it did."""
 
+from collections.abc import Iterable
 from random import Random
 from typing import Literal
 
@@ -18,6 +19,7 @@ __all__ = [
     "Rule",
     "Slow",
     "Transit",
+    "broken_together",
     "links_among",
 ]
 
@@ -106,13 +108,29 @@ class Delay(Rule, frozen=True, kw_only=True):
 class Slow(Delay, frozen=True, kw_only=True):
     """Slow targets: the delay counts as processing time (Tp), not as transmission time (Tm).
 
-    If both ends of a link are slow, a request with its answer is delayed twice.
+    If both ends of a link are slow, a request with its answer is delayed twice: see ``broken_together``.
     """
 
     def broken_assumptions(self, slack: Timing) -> tuple[int, ...]:
         slow_us = self.delay_us + self.jitter_us
         both = any((target, source) in self.links for source, target in self.links)
         return (9,) if slow_us * (1 + both) > slack.tp_us else ()
+
+
+def broken_together(rule: Rule, rules: Iterable[Rule], slack: Timing) -> tuple[int, ...]:
+    """Return the assumptions that a rule breaks among those in force; slow nodes count together."""
+    is_slow = isinstance(rule, Slow) and _longest_slowness_us(rules) > slack.tp_us
+    return (9,) if is_slow else rule.broken_assumptions(slack)
+
+
+def _longest_slowness_us(rules: Iterable[Rule]) -> int:
+    """Return by how much all rules together may slow a request with its answer, between any two nodes."""
+    slow_us: dict[tuple[int, int], int] = {}
+    for rule in rules:
+        if isinstance(rule, Slow):
+            for link in rule.links:
+                slow_us[link] = slow_us.get(link, 0) + rule.delay_us + rule.jitter_us
+    return max((us + slow_us.get((target, source), 0) for (source, target), us in slow_us.items()), default=0)
 
 
 class Duplicate(Rule, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import Message, Timing
-from lab.network import Links, Rule
+from lab.network import Links, Rule, broken_together
 from lab.protocols import Election
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Captioned, Commanded, Event, Expected, Fault, Injected, Routed
@@ -304,7 +304,7 @@ class LinkFaults:
         self._kinds[number] = verb
         links = tuple(sorted(rule.links))
         is_of_clients = all(not self._clients.isdisjoint(link) for link in links)  # no node relies on these
-        broken = () if is_of_clients else rule.broken_assumptions(self._spare)
+        broken = () if is_of_clients else broken_together(rule, rules.values(), self._spare)
         fault = Fault(self._run.now_us, number, verb, statement.text, (), broken, links, line=statement.line)
         self._run.record(fault)
         return CommandOutcome(True, format_count(len(rule.links), "link"))

@@ -19,8 +19,11 @@ from lab.network import (
     SendResult,
     Slow,
     Transit,
+    broken_together,
     links_among,
 )
+from lab.recording.records import Fault
+from tests.harness import Rig
 
 LINK = frozenset({(1, 2)})
 BOTH = frozenset({(1, 2), (2, 1)})
@@ -225,6 +228,20 @@ def test_a_rule_applies_to_its_links_and_kinds_only(rule: Rule) -> None:
 def test_the_assumptions_that_a_rule_breaks(rule: Rule, breaks: tuple[int, ...]) -> None:
     """3: no message out of nothing; 7: in order; 8: within Tm, 50 here; 9: within Tp, 20 here, for both ends."""
     assert rule.broken_assumptions(SPARE) == breaks
+
+
+def test_nodes_may_be_slow_by_several_rules() -> None:
+    """9: T has Tp once, for a request and its answer. So what two nodes take counts together, however slowed."""
+    one = Slow(links=links_among(frozenset({1, 2, 3}), frozenset({1})), delay_us=15)
+    other = Slow(links=links_among(frozenset({1, 2, 3}), frozenset({2})), delay_us=4, jitter_us=2)
+    delay = Delay(links=BOTH, delay_us=9)
+    assert broken_together(one, [one, delay], SPARE) == ()
+    assert broken_together(other, [one, other], SPARE) == broken_together(one, [one, one], SPARE) == (9,)
+    assert broken_together(delay, [one, other, delay], SPARE) == ()
+    rig = Rig((1, 2, 3))
+    rig.do("slow 1 15ms", "slow 2 4ms ±2ms", "slow 3 4ms ±1ms")
+    faults = [record for record in rig.records if isinstance(record, Fault)]
+    assert [fault.breaks for fault in faults] == [(), (9,), (9,)]
 
 
 def test_the_base_rule_decides_nothing() -> None:
