@@ -83,6 +83,13 @@ def _write(lab: Lab, body: str, head: str = "") -> None:
             "SEEN.append(1)",
             "SEEN in the module outlives a crash of the node, and is shared by the nodes",
         ),
+        (
+            "",
+            "Odd.total = 1",
+            "Odd.total outlives a crash of the node, and is shared by the nodes of a simulation: de",
+        ),
+        ("", "type(self).total = 1", "type(self).total outlives a crash of the node, and is shared by the nodes"),
+        ("", "__import__('random')", "__import__() is not the same in every execution: import it at the top"),
         ("SEEN = {}", "SEEN[1] = 2", "SEEN in the module outlives a crash of the node"),
         ("SEEN = 0", "global SEEN\nSEEN += 1", "SEEN in the module outlives a crash of the node"),
         ("", "self.__dict__['x'] = 1", "what is kept in __dict__ is not recorded: declare a field"),

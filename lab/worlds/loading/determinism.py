@@ -34,10 +34,12 @@ _FUNCTIONS = {
 _BUILT_IN = {
     "id": "it is the address of an object: compare values",
     "hash": "it differs between processes for strings: compare values",
+    "__import__": "import it at the top of the file",
     "open": "a node keeps what it must not forget in fields: name: Safe[…] = …",
     "input": "a node gets a command: decorate a method with @command",
 }
 _CHANGES = ("append", "add", "update", "pop", "clear", "extend", "insert", "remove", "setdefault", "discard")
+_CLASS_OF_SELF = ("type(self)", "self.__class__")
 _OUTLIVES = (
     "outlives a crash of the node, and is shared by the nodes of a simulation: declare a field in the class"
 )
@@ -60,8 +62,8 @@ def hidden_inputs(source: bytes | str) -> Iterator[SourceMistake]:
     for node, imported, shared in _nodes_in_functions(source):
         for line, used, instead in _calls(node, *imported):
             yield SourceMistake(line, f"{used} is not the same in every execution: {instead}")
-        for line, name in _changed(node, shared):
-            yield SourceMistake(line, f"{name} in the module {_OUTLIVES}")
+        for line, what in _changed(node, shared):
+            yield SourceMistake(line, f"{what} {_OUTLIVES}")
         yield from _unrecorded(node)
 
 
@@ -70,14 +72,15 @@ def inputs_besides_states(source: bytes | str) -> Iterator[SourceMistake]:
     for node, imported, shared in _nodes_in_functions(source):
         for line, used, _ in _calls(node, *imported):
             yield SourceMistake(line, f"{used} is not the same in every execution: {_IS_JUDGED_AGAIN}")
-        for line, name in _changed(node, shared):
-            yield SourceMistake(line, f"{name} in the module {_IS_SHARED}")
+        for line, what in _changed(node, shared):
+            yield SourceMistake(line, f"{what} {_IS_SHARED}")
 
 
 def _nodes_in_functions(source: bytes | str) -> Iterator[tuple[ast.AST, _Imports, set[str]]]:
     """Yield each node of the outermost functions, the imports, and the names of the module that it may change."""
     tree = ast.parse(source)
     imported, mutable = _imports(tree), _mutable_globals(tree)
+    mutable |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     for function in _functions(tree):
         shared = mutable - _locals(function)
         yield from ((node, imported, shared) for node in ast.walk(function))
@@ -162,17 +165,22 @@ def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def _changed(node: ast.AST, mutable: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of what is changed in the module."""
+    """Yield the line of what is changed in the module, or in a class of it, and what that is."""
     if isinstance(node, ast.Global):
-        yield node.lineno, ", ".join(node.names)
-        return
-    owner = None
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-        owner = node.value
+        yield node.lineno, f"{', '.join(node.names)} in the module"
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+        owner = ast.unparse(node.value)
+        if owner in mutable or owner in _CLASS_OF_SELF:
+            yield node.lineno, ast.unparse(node)
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+        yield from _known(node.value, mutable)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
-        owner = node.func.value
+        yield from _known(node.func.value, mutable)
+
+
+def _known(owner: ast.expr, mutable: set[str]) -> Iterator[tuple[int, str]]:
     if isinstance(owner, ast.Name) and owner.id in mutable:
-        yield owner.lineno, owner.id
+        yield owner.lineno, f"{owner.id} in the module"
 
 
 def _unrecorded(node: ast.AST) -> Iterator[SourceMistake]:
