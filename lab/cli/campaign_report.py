@@ -235,12 +235,21 @@ def format_no_findings(
 
 
 class KeptFinding(Struct, frozen=True):
-    """A shrunk finding, the files that it was written to, and the command that makes its run again."""
+    """A shrunk finding, the files that it was written to, and the command that makes its run again.
+
+    ``unwritten``: why the files could not be written, for the user; empty if they were.
+    """
 
     finding: Finding
     recording: Path
     script: Path
     rerun: str
+    unwritten: str
+
+    @property
+    def written(self) -> tuple[str, str, str]:
+        """The recording, the script and the command, as documents have them; empty if they are not written."""
+        return ("", "", "") if self.unwritten else (str(self.recording), str(self.script), self.rerun)
 
     @property
     def remark(self) -> str:
@@ -249,10 +258,12 @@ class KeptFinding(Struct, frozen=True):
 
 
 def print_kept(kept: KeptFinding) -> None:
-    """Print the finding, its shrunk form, the events that led to it, and its files."""
+    """Print the finding, its shrunk form, the events that led to it, and its files, if they were written."""
     print_finding(kept.finding)
     if kept.remark:
         print_wrapped(kept.remark)
+    if kept.unwritten:
+        return
     print_line(f"recorded: {kept.recording}")
     print_line(f"script:   {kept.script}")
     print_line(f"replay:   lab replay {kept.recording}")
@@ -389,7 +400,8 @@ class SituationCoverage(Struct, frozen=True):
 class FindingSummary(Struct, frozen=True):
     """The shrunk counterexample. ``failure``: not excused. ``rerun``: the command that runs it again.
 
-    ``minimal``: nothing simpler was left untried.
+    ``minimal``: nothing simpler was left untried. ``recording``, ``script`` and ``rerun`` are empty if the files
+    could not be written.
     """
 
     seed: int
@@ -415,9 +427,7 @@ class FindingSummary(Struct, frozen=True):
             finding.least.nodes,
             tuple(map(str, finding.least.faults)),
             finding.is_minimal,
-            str(kept.recording),
-            str(kept.script),
-            kept.rerun,
+            *kept.written,
         )
 
 

@@ -14,7 +14,7 @@ from lab.cli.campaign_file import is_own, words_of
 from lab.cli.campaign_report import CheckDocument, KeptFinding, document_of, print_totals
 from lab.cli.check_options import DEFAULT_NODES, PLANNING, SYSTEMATIC_NODES, CheckOptions, wanted_faults
 from lab.cli.check_programs import check_program, require_no_program
-from lab.cli.check_session import CheckSession, campaign_file
+from lab.cli.check_session import CheckSession, campaign_file, write_files
 from lab.cli.options import (
     announce_sandbox,
     base_header,
@@ -171,9 +171,10 @@ class _SimulatedSession(CheckSession[Schedule, KeptFinding]):
             self._execute_twice([finding.least])
         name = f"{protocol.name}-{finding.violation.assertion}-seed{first.seed}.jsonl"
         path = self.options.out or Path(name)
-        rerun = format_rerun(self._target, campaign.base, finding.least, path.with_suffix(".script"))
-        script = write_finding(protocol, campaign.base, finding, path, rerun)
-        return KeptFinding(finding, path, script, rerun)
+        script = path.with_suffix(".script")
+        rerun = format_rerun(self._target, campaign.base, finding.least, script)
+        unwritten = write_files(path, lambda: write_finding(protocol, campaign.base, finding, path, rerun))
+        return KeptFinding(finding, path, script, rerun, unwritten)
 
     def print_totals(self, seconds: float) -> None:
         print_totals(self.totals, self.protocol, self.campaign, seconds)

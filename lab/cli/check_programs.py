@@ -27,7 +27,7 @@ from lab.cli.campaign_report import (
     violation_counts,
 )
 from lab.cli.check_options import DEFAULT_FAULTS, PLANNING, CheckOptions
-from lab.cli.check_session import CheckSession, campaign_file
+from lab.cli.check_session import CheckSession, campaign_file, write_files
 from lab.cli.documents import Document
 from lab.cli.options import node_range, wanted_assertion, wanted_outside, whole_number
 from lab.cli.progress import Progress
@@ -244,9 +244,13 @@ class _ProgramSession(CheckSession[LiveTrial, _KeptProgramFinding]):
         path = self.options.out or Path(name)
         script = path.with_suffix(".script")
         rerun = format_live_rerun(campaign.target, campaign.base, finding.least, script)
-        shutil.copyfile(recording, path)
-        script.write_text(finding.least.script(str(violation), rerun), "utf-8")
-        return _KeptProgramFinding(finding, path, script, rerun, again, repetitions)
+
+        def write() -> None:
+            shutil.copyfile(recording, path)
+            script.write_text(finding.least.script(str(violation), rerun), "utf-8")
+
+        unwritten = write_files(path, write)
+        return _KeptProgramFinding(finding, path, script, rerun, unwritten, again, repetitions)
 
     # reporting
 
@@ -311,9 +315,7 @@ def _summary_of(kept: _KeptProgramFinding) -> ProgramFinding:
         kept.repeated,
         kept.repetitions,
         finding.is_minimal,
-        str(kept.recording),
-        str(kept.script),
-        kept.rerun,
+        *kept.written,
     )
 
 

@@ -7,7 +7,7 @@ and what there is by then is reported. ``check`` and ``check_programs`` have wha
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -165,6 +165,8 @@ class CheckSession(ABC, Generic[Run, Kept]):
             print_wrapped(format_no_findings(self.campaign.promises, self.totals, find, self.interrupted))
         else:
             print_kept(kept)
+        if kept is not None and kept.unwritten:
+            print_error(kept.unwritten)
 
     def _junit_suite(self, kept: Kept | None, seconds: float) -> JUnitSuite:
         totals, promises = self.totals, self.campaign.promises
@@ -173,6 +175,8 @@ class CheckSession(ABC, Generic[Run, Kept]):
             finding = kept.finding
             remark = kept.remark or f"seed: {finding.drawn.seed}"
             files = (f"recorded: {kept.recording}", f"again: {kept.rerun}")
+            if kept.unwritten:
+                files = (kept.unwritten,)
             text = (str(finding.violation), remark, *map(str, finding.least.faults), *files)
             shown[finding.violation.assertion] = text
         info, seed = self.campaign.base.protocol, str(self.campaign.seed)
@@ -184,6 +188,18 @@ class CheckSession(ABC, Generic[Run, Kept]):
 def campaign_file(options: CheckOptions) -> CampaignFile:
     """Return the campaign's file, as the options have it."""
     return CampaignFile(options.record, options.resume)
+
+
+def write_files(path: Path, write: Callable[[], object]) -> str:
+    """Call ``write``, which writes a finding to ``path``; return why that fails, if it does, for the user."""
+    try:
+        write()
+    except OSError as error:
+        return (
+            f"{error.filename or path} cannot be written: {error.strerror}; make room, or name a file elsewhere "
+            "with --out, and check again"
+        )
+    return ""
 
 
 def _check_out(path: Path | None) -> None:

@@ -3,6 +3,8 @@
 Both are made in a mount namespace of the command's own, since the tests may run as root, whom no permission stops.
 """
 
+import json
+import re
 import subprocess
 import sys
 from functools import cache
@@ -89,6 +91,30 @@ def test_nothing_can_be_written(
     assert REASONS[kind] in done.err + done.out, done
     assert done.err.count("\n") <= 2, done
     assert lab.left() == []
+
+
+@pytest.mark.parametrize("mounted", ["full"], indirect=True)
+def test_a_finding_that_cannot_be_written(
+    mounted: tuple[str, Path, tuple[str, ...]], tmp_path: Path, home: Path
+) -> None:
+    """It is reported all the same, and the error names the file."""
+    kind, folder, mount = mounted
+    lab, path = Lab(tmp_path, home, mount=mount), folder / "finding.jsonl"
+    protocol = LIBRARY / "mend-the-bully" / "my_bully.py"
+    words = ["check", str(protocol), "--runs", "100", "--workers", "1", "--out", str(path)]
+    done = lab(*words)
+    assert done.status == 1
+    assert re.search(r"^seed \d+: .+\nshrunk in (.+\n)+?    at .+\n(.+\n)*events that led to it", done.out, re.M)
+    assert "recorded:" not in done.out
+    assert done.line() == (
+        f"{path} cannot be written: {REASONS[kind]}; make room, or name a file elsewhere with --out, and check "
+        "again"
+    )
+    document = lab(*words, "--json")
+    assert document.line() == done.line()
+    finding = json.loads(document.out)["finding"]
+    assert (finding["recording"], finding["script"], finding["rerun"]) == ("", "", "")
+    assert finding["commands"]
 
 
 @pytest.mark.parametrize("mounted", MOUNTS, indirect=True)
