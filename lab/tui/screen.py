@@ -316,6 +316,8 @@ class RunScreen(Screen[None]):
         action, source = self.context.actions.get(word), self.context.source
         if action is not None and word != "command" and (action.takes or not rest):
             self.action_do(word, rest.strip())
+        elif action is not None and word != "command" and not self._command_line.is_command(word):
+            self.context.notify(f"{word} takes no words after it; alone: {action.help}", warn=True)
         elif unknown := self._command_line.reason_unknown(word):
             self.context.notify(unknown, warn=True)
         elif source.takes_commands:

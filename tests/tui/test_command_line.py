@@ -224,6 +224,21 @@ def test_an_unknown_word_gets_the_nearest_word(line: str, near: str) -> None:
     replay(test)
 
 
+@pytest.mark.parametrize(
+    "line", sampled(["write my w.scenario", "quit now", "diagram foo", "branch 5", "follow me"], 2)
+)
+def test_words_after_an_action_that_takes_none(line: str) -> None:
+    """No other word is suggested, and nothing is done."""
+    word = line.partition(" ")[0]
+
+    async def test(seen: Seen) -> None:
+        await seen.press(f":{line}")
+        assert seen.message.startswith(f"{word} takes no words after it; alone: ")
+        assert seen.app.return_code is None
+
+    replay(test)
+
+
 def test_a_word_that_resembles_no_other_is_unknown() -> None:
     async def test(seen: Seen) -> None:
         await seen.press(":xyzzy")

@@ -345,9 +345,13 @@ class CommandLine(Prompt):
         keys = "Tab: next, Shift+Tab: back  " if offered else "Tab: "
         return keys + " · ".join(words) + more if words else ""
 
+    def is_command(self, word: str) -> bool:
+        """Return whether a command for the run begins with this word."""
+        return word in self._commands or word in _BEGINNINGS
+
     def reason_unknown(self, word: str) -> str:
         """Return why the first word of a line means nothing, with the nearest word that does; empty if it does."""
-        if not self._knows_commands or word in self._actions or word in self._commands or word in _BEGINNINGS:
+        if not self._knows_commands or word in self._actions or self.is_command(word):
             return ""
         known = [*self._actions, *self._commands, *_BEGINNINGS]
         near = _MEANT.get(word) or next(iter(get_close_matches(word.lower(), known, 1)), "")
