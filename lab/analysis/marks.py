@@ -110,19 +110,30 @@ class Marks:
         """For marks of several records, the first of them, by the last, which is that of the mark."""
         self._fold = MarkFold()
         self._last_us = 0
+        self._begun: int | None = None
+        self._before_fault: tuple[int, MarkKind, int, int | None] | None = None
 
     def add(self, number: int, record: Record | None) -> None:
         """Add the next record. A command and its effects, or several in quick succession, are one mark.
 
-        It is at the last of them, so that a jump there shows the effect.
+        It is at the last of them, so that a jump there shows the effect. A fault that had none is no mark.
         """
         kind = self._fold.observe(record)
+        if isinstance(record, Fault) and record.lifted and record.id == self._begun:
+            self._remove_fault()
+            return
+        if kind is not None or isinstance(record, Commanded):
+            self._begun = record.id if isinstance(record, Fault) and not record.lifted else None
+            self._before_fault = None
         if kind is None or record is None or isinstance(record, Header):
             return
         before = self.kinds[-1] if self.kinds else "status"
         is_one = {kind, before} <= _EFFECTS and (kind == before or "command" in (kind, before))
         if is_one and record.at_us - self._last_us < _ONE_FAULT_US:
-            self.first[number] = self.first.pop(self.records[-1], self.records[-1])
+            earlier = self.first.pop(self.records[-1], None)
+            if self._begun is not None:
+                self._before_fault = self.records[-1], before, self.places[before].times_us[-1], earlier
+            self.first[number] = self.records[-1] if earlier is None else earlier
             kind = before if kind == "command" else kind
             self._pop()
         else:
@@ -133,7 +144,23 @@ class Marks:
 
     def _pop(self) -> None:
         self.records.pop()
-        self.places[self.kinds.pop()].pop()
+        kind = self.kinds.pop()
+        self.places[kind].pop()
+        if not self.places[kind]:
+            del self.places[kind]
+
+    def _remove_fault(self) -> None:
+        """Remove the last mark, a fault that is lifted before anything followed from it."""
+        self.first.pop(self.records[-1], None)
+        self._pop()
+        if self._before_fault is not None:
+            number, kind, at_us, earlier = self._before_fault
+            self.records.append(number)
+            self.kinds.append(kind)
+            self.places.setdefault(kind, Places()).add(number, at_us)
+            if earlier is not None:
+                self.first[number] = earlier
+        self._begun = self._before_fault = None
 
     @property
     def found(self) -> KeysView[MarkKind]:

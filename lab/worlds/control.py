@@ -37,23 +37,27 @@ from lab.worlds.run import ActiveRun, CommandOutcome
 
 
 class _NodeAction(Struct, frozen=True):
-    """Reply texts for affected and unaffected nodes, and the process events that confirm the effect."""
+    """Reply texts for affected and unaffected nodes, and the process events that confirm the effect.
+
+    ``refused`` has braces for the nodes. ``needs_down``: only a node that is down can be affected.
+    """
 
     done: str
     refused: str
     confirmed_by: tuple[Event, ...] = ()
     is_fault: bool = False
+    needs_down: bool = False
 
 
 _ACTIONS = {
-    "kill": _NodeAction("killed", "already down", ("killed", "failed"), is_fault=True),
-    "restart": _NodeAction("restarted", "already up", ("started",)),
-    "pause": _NodeAction("paused", "not running", ("paused",), is_fault=True),
-    "resume": _NodeAction("resumed", "not paused", ("resumed",)),
-    "wipe": _NodeAction("wiped", "up, or has nothing stored; wipe a node that is down", is_fault=True),
-    "unwrite": _NodeAction("lost writes", "up, or has nothing stored; unwrite a node that is down", is_fault=True),
-    "tear": _NodeAction("torn", "up, or has no whole last write; tear a node that is down", is_fault=True),
-    "flip": _NodeAction("flipped", "up, or has nothing stored; flip a node that is down", is_fault=True),
+    "kill": _NodeAction("killed", "{}: already down", ("killed", "failed"), is_fault=True),
+    "restart": _NodeAction("restarted", "{}: already up", ("started",)),
+    "pause": _NodeAction("paused", "{}: not running", ("paused",), is_fault=True),
+    "resume": _NodeAction("resumed", "{}: not paused", ("resumed",)),
+    "wipe": _NodeAction("wiped", "nothing is stored on {}", is_fault=True, needs_down=True),
+    "unwrite": _NodeAction("lost writes", "nothing is stored on {}", is_fault=True, needs_down=True),
+    "tear": _NodeAction("torn", "no whole last write is stored on {}", is_fault=True, needs_down=True),
+    "flip": _NodeAction("flipped", "nothing is stored on {}", is_fault=True, needs_down=True),
 }
 """By verb, which is also the name of the operation in ``ActiveRun``."""
 
@@ -185,7 +189,13 @@ class Control:
         if affected:
             parts.append(f"{self._names.join(affected)} {action.done}")
         if left and not (affected and command.nodes.words):
-            parts.append(f"{self._names.join(left)}: {action.refused}" + ("" if affected else ", nothing changed"))
+            not_down = tuple(node for node in left if action.needs_down and run.process_state(node) != "down")
+            others = tuple(node for node in left if node not in not_down)
+            for nodes, why in ((not_down, "{} must be down for that"), (others, action.refused)):
+                if nodes:
+                    parts.append(why.format(self._names.join(nodes)))
+            if not affected:
+                parts[-1] += ", nothing changed"
         return CommandOutcome(bool(affected), "; ".join(parts), affected=affected)
 
     def _change_faults(

@@ -68,7 +68,7 @@ def test_a_key_without_effect_is_reported(host: HostReady) -> None:
         await seen.press("h")
         await seen.until_message("nothing changed")
         await seen.press("2", ":wipe")
-        await seen.until_message("wipe 2: 2: up, or has nothing stored")
+        await seen.until_message("wipe 2: 2 must be down for that, nothing changed")
         await seen.press("r")
         await seen.until_message("restart 2: 2: already up, nothing changed")
         await seen.press("k")

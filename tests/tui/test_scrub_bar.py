@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from lab.analysis.marks import Places
+from lab.analysis.marks import Marks, Places
+from lab.recording.records import Commanded, Fault
+from lab.script.parse import parse
 from lab.tui.source import FileSource
 from lab.tui.widgets.scrub_bar import BarMarks, ScrubBar
 from tests.harness import Rig
@@ -65,6 +67,27 @@ def test_every_mark_is_described_in_some_cell(source: FileSource) -> None:
             seen += 1 if kind else int(text.split()[1])
     assert seen == len(source.marks.records) + len(source.judge.violations)
     source.close()
+
+
+def test_a_command_without_effect_is_no_mark() -> None:
+    """Neither is it one with the mark of an effect right before it."""
+    rig = Rig([1, 2, 3]).started()
+    rig.run_until_agreed()
+    marks, observed = Marks(), 0
+    for line, kinds in (("wipe 3", []), ("kill 3", ["fault"]), ("kill 3", ["fault"]), ("wipe 2", ["fault"])):
+        rig.control.execute(parse(line))
+        found = [(number, record) for number, record in enumerate(rig.records) if number >= observed]
+        for number, record in found:
+            marks.add(number, record)
+        observed = len(rig.records)
+        assert [kind for kind in marks.kinds if kind in ("fault", "repair", "command")] == kinds, line
+        assert [*marks.records] == sorted(marks.records)
+        assert ("fault" in marks.found) == bool(kinds)
+    place = marks.places["fault"].records[0]
+    killed = rig.records[place]
+    assert isinstance(killed, Commanded)
+    assert (killed.text, killed.changed) == ("kill 3", True)
+    assert isinstance(rig.records[marks.first[place]], Fault)
 
 
 def test_places_are_monotonic() -> None:

@@ -107,7 +107,7 @@ def test_commands_without_effect(tmp_path: Path) -> None:
         for command, expected in (
             ("restart 2", "2: already up, nothing changed"),
             ("resume 2", "2: not paused, nothing changed"),
-            ("wipe 2", "2: up, or has nothing stored; wipe a node that is down, nothing changed"),
+            ("wipe 2", "2 must be down for that, nothing changed"),
             ("heal", "no link fault is in force, nothing changed"),
             ("heal 1->2", "no link fault is in force, nothing changed"),
             ("kill 9", "there is no node 9; the nodes are 1 2 3"),
