@@ -37,6 +37,7 @@ from lab.cli.options import (
     worker_count,
 )
 from lab.cli.progress import Progress
+from lab.cli.recording_report import format_errors
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
@@ -47,7 +48,7 @@ from lab.cli.terminal import (
     print_table,
     print_wrapped,
 )
-from lab.output import print_line
+from lab.output import print_error, print_line
 from lab.text import sanitize
 from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign
@@ -177,8 +178,8 @@ def mutate(options: MutateOptions) -> int:
 
     To read the report: lab guide mutation.
 
-    Exit status: 0 no mutant survived, or the score is at least --at-least; 1 otherwise; 2 usage error; 130 Ctrl-C,
-    which reports the mutants tested so far.
+    Exit status: 0 no mutant survived, or the score is at least --at-least; 1 otherwise, or if a property raises an
+    error; 2 usage error; 130 Ctrl-C, which reports the mutants tested so far.
     """
     session = _Session(options)
     if options.list_ or options.show is not None:
@@ -190,6 +191,8 @@ def mutate(options: MutateOptions) -> int:
         print_json(session.document())
     else:
         session.print_report(interrupted)
+    for line in format_errors(session.runs.errors):
+        print_error(line)
     if interrupted:
         return EXIT_INTERRUPTED
     return 0 if session.is_good_enough else EXIT_NOT_AS_EXPECTED
@@ -372,8 +375,13 @@ class _Session:
 
     @property
     def is_good_enough(self) -> bool:
-        """Return whether the mutants were noticed as far as the options ask; without any mutant, nothing was."""
+        """Return whether the mutants were noticed as far as the options ask; without any mutant, nothing was.
+
+        Nor is it if the code of a property raises an error: what that would notice is not known.
+        """
         percent = self.score.percent
+        if self.runs.errors:
+            return False
         if percent is None:
             return bool(self.score.total.made)
         return self.score.total.survived == 0 if self.at_least is None else percent >= self.at_least
@@ -431,7 +439,7 @@ class _Session:
         runs, faults = format_count(self.most_runs, "run"), ", ".join(campaign.plan.faults)
         print_wrapped(f"  each in at most {runs} {drawn}, with {nodes}, faults: {faults}")
         judged = self.runs.count_judged()
-        unjudged = [name for name, runs in judged.items() if not runs]
+        unjudged = [name for name, runs in judged.items() if not runs and name not in self.runs.errors]
         if unjudged:
             print_wrapped(f"  judged in no run of the original, so of no use here: {', '.join(unjudged)}")
         if not judged:

@@ -124,6 +124,23 @@ def test_a_built_in_protocol_with_properties(lab: Lab) -> None:
     assert re.search(r"^ versions_grow +1 +\d", done.out, re.MULTILINE)
 
 
+def test_a_property_that_raises_an_error(lab: Lab) -> None:
+    """It is named, and what it would notice is not known: the status is 1, whatever the score is."""
+    (lab.folder / "mine.py").write_text(
+        "from lab.properties import GlobalState, Outcome, invariant\n\n\n"
+        "@invariant\ndef one_holder(state: GlobalState) -> Outcome:\n"
+        '    """Nobody else holds it."""\n'
+        "    return not any(node.holds for node in state.nodes.values())\n"
+    )
+    words = ("--runs", "2", "--workers", "1", "--no-explore", "--only", "unsafe", "--properties", "mine.py")
+    done = lab(*WORDS, *words)
+    assert done.status == 1
+    assert done.out.endswith("score: 100 % (1 killed of 1 made)\n")
+    assert "one_holder" not in done.out
+    assert re.match(r"one_holder is not judged: an error in its code: mine\.py:7: AttributeError: ", done.line())
+    assert lab(*WORDS, *words, "--at-least", "50").status == 1
+
+
 def test_systematic_crashes(lab: Lab) -> None:
     """The runs are those of ``lab check --systematic``, as many as there are; with no seed to speak of."""
     words = ("--systematic", "1", "--faults", "kill", "--nodes", "2", "--workers", "1")

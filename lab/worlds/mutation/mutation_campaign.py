@@ -190,8 +190,8 @@ class MutationCampaign:
     """The runs of a protocol and of its mutants: first the original, then, unless it fails, the mutants.
 
     ``schedules`` are those of the runs so far, ``original`` the runs of them that were traced, ``explorations``
-    those that survivors are compared to. ``properties`` is the user's file of properties, if any, as an absolute
-    path.
+    those that survivors are compared to. ``errors``: the first error in the code of each assertion, in the runs of
+    the original. ``properties`` is the user's file of properties, if any, as an absolute path.
     """
 
     def __init__(
@@ -202,6 +202,7 @@ class MutationCampaign:
         self.mutants = tuple(mutants)
         self.schedules: list[Schedule] = []
         self.original: list[OriginalRun] = []
+        self.errors: dict[str, str] = {}
         self.explorations: tuple[OriginalExploration, ...] = ()
         self.calm = calm_schedules(campaign.plan)
         self._calm_costs: tuple[CalmCost, ...] = ()
@@ -227,6 +228,7 @@ class MutationCampaign:
                     raise OriginalFailsError(run.failure)
                 self.schedules.append(outcome.schedule)
                 self._judged_runs.update(outcome.judged.keys())
+                self.errors = outcome.errors | self.errors
                 yield len(self.schedules)
         chunks = (self.schedules[place : place + _CHUNK] for place in range(0, len(self.schedules), _CHUNK))
         with closing(map_chunks(partial(_trace_runs, campaign, self._files), chunks, workers)) as runs:
