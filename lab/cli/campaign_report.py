@@ -209,9 +209,13 @@ def _describe_broken(broken: tuple[int | str, ...]) -> str:
 
 
 def format_no_findings(
-    promises: Sequence[str], totals: CampaignTotals, find: str | None, interrupted: bool
+    promises: Sequence[str],
+    totals: CampaignTotals,
+    find: str | None,
+    interrupted: bool,
+    nothing: str = "the protocol promises nothing",
 ) -> str:
-    """Return the result of a campaign that has found nothing."""
+    """Return the result of a campaign that has found nothing; ``nothing`` is why, without ``promises``."""
     if not totals.runs:
         return "stopped before the first run was finished: no result"
     so_far = f"stopped after {format_count(totals.runs, 'run')}; " if interrupted else ""
@@ -231,7 +235,7 @@ def format_no_findings(
         text += f" ({format_count(excused, 'excused violation')}: see --strict, --find)"
     if not_judged:
         text += f"; judged in no run: {', '.join(not_judged)}"
-    return text if promises else f"{text}; the protocol promises nothing, so only its errors were judged"
+    return text if promises else f"{text}; {nothing}, so only its errors were judged"
 
 
 class KeptFinding(Struct, frozen=True):

@@ -33,6 +33,7 @@ from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, unjudged
 from lab.worlds.campaign.campaign_recording import CampaignWriter
 from lab.worlds.interruption import interrupted_between_steps
+from lab.worlds.loading.sandboxed_protocol import leaves_out_properties
 
 _PROBE = "finding.jsonl"
 """A name to test whether the folder is writable: the real name depends on the finding."""
@@ -72,6 +73,7 @@ class CheckSession(ABC, Generic[Run, Kept]):
         self.part = part
         self._file = campaign_file(options)
         self._junit = None if options.junit is None else writable("--junit", options.junit)
+        self._leaves_out = leaves_out_properties(protocol)
         _check_out(options.out)
 
     def run(self) -> int:
@@ -92,11 +94,18 @@ class CheckSession(ABC, Generic[Run, Kept]):
         self._report(kept)
         for line in format_errors(self.totals.errors):
             print_error(line)
+        if self._leaves_out:
+            print_error(
+                f"{self.protocol.name}: properties in its own file are not judged in a sandbox, as the judge "
+                "would execute them; read them, and judge those you trust from a file of yours: --properties "
+                "FILE.py"
+            )
         if writer is not None:
             print_remark(describe_file(writer, self._again))
         if self.interrupted:
             return EXIT_INTERRUPTED
         is_unjudged = self.totals.errors or unjudged(self.campaign.promises, self.totals)
+        is_unjudged = is_unjudged or (self._leaves_out and self.options.properties is None)
         return EXIT_NOT_AS_EXPECTED if self.found or is_unjudged else 0
 
     # what the kinds of campaigns differ in
@@ -162,7 +171,9 @@ class CheckSession(ABC, Generic[Run, Kept]):
             print_json(self.document(kept))
         elif kept is None:
             find = self.campaign.goal.assertion or None
-            print_wrapped(format_no_findings(self.campaign.promises, self.totals, find, self.interrupted))
+            nothing = ("its own properties are not judged in a sandbox",) if self._leaves_out else ()
+            promises = self.campaign.promises
+            print_wrapped(format_no_findings(promises, self.totals, find, self.interrupted, *nothing))
         else:
             print_kept(kept)
         if kept is not None and kept.unwritten:

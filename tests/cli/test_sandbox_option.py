@@ -99,6 +99,38 @@ def test_a_finding_prints_the_command_that_repeats_it(lab: Lab, trace: Path) -> 
     assert again[:3] == ["lab", "run", "mine.py:Mine"]
 
 
+OWN = """
+
+@invariant
+def one_leader(state: GlobalState) -> Outcome:
+    '''At most one node leads.'''
+    return len([node for node in state.nodes.values() if node.coordinator == node.id]) < 2
+"""
+
+
+@pytest.mark.usefixtures("trace")
+def test_properties_in_the_file_are_not_judged(lab: Lab) -> None:
+    """The report says so, and how they could be. Nothing is green, unless other properties are asked for."""
+    imports = "from lab.properties import GlobalState, Outcome, invariant\n"
+    promises = MINE.replace('name."""', 'name."""\n\n    promises = ()')
+    (lab.folder / "mine.py").write_text(promises.replace("from lab.p", f"{imports}from lab.p", 1) + OWN, "utf-8")
+    call = ("check", "mine.py:Mine", "--runs", "2", "--nodes", "3", "--workers", "1", "--sandbox")
+    done = lab(*call)
+    assert done.status == 1
+    assert done.out.endswith(
+        "no failure; its own properties are not judged in a sandbox, so only its errors were judged\n"
+    )
+    assert "promises nothing" not in done.out
+    remark = done.err.splitlines()[-1]
+    assert remark.startswith("lab: mine: properties in its own file are not judged in a sandbox")
+    assert remark.endswith("from a file of yours: --properties FILE.py")
+    (lab.folder / "trusted.py").write_text(imports + OWN.replace("one_leader", "one_chief"), "utf-8")
+    asked = lab(*call, "--properties", "trusted.py")
+    assert asked.status == 0, asked
+    assert "no failure: one_chief held" in " ".join(asked.out.split())
+    assert remark in asked.err
+
+
 def test_a_built_in_protocol_needs_none(lab: Lab) -> None:
     assert "bully is built in, and needs no sandbox" in lab("check", "bully", "--sandbox").refused()
     assert "bully is built in" in lab("run", "bully", "--sandbox", "--headless", "--for", "1s").refused()

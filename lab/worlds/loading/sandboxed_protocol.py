@@ -51,6 +51,11 @@ class SandboxedProtocol(Algorithm):
     pool: ClassVar[SandboxPool]
 
 
+def leaves_out_properties(protocol: type[Algorithm]) -> bool:
+    """Return whether it is in a sandbox, and its file declares properties, which are then not judged."""
+    return issubclass(protocol, SandboxedProtocol) and protocol.pool.loaded.own_properties
+
+
 def represent(origin: Origin) -> type[SandboxedProtocol]:
     """Return a class that represents the one in the file: its names and values, over its first built-in base.
 
