@@ -92,7 +92,12 @@ class ShowOptions(Struct, frozen=True):
     ] = None
     out: Annotated[
         Path | None,
-        Option("--out", "-o", metavar="FILE", help="Record the smallest finding of the group to this file."),
+        Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Record the smallest finding of the group to this file; an earlier recording there is replaced.",
+        ),
     ] = None
     protocol: Annotated[
         str,

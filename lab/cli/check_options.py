@@ -113,7 +113,10 @@ class CheckOptions(Struct, frozen=True):
     ] = ""
     out: Annotated[
         Path | None,
-        Option(metavar="FILE", help="Record the shrunk finding to this .jsonl file."),
+        Option(
+            metavar="FILE",
+            help="Record the shrunk finding to this .jsonl file; an earlier recording there is replaced.",
+        ),
     ] = None
     t: RequestBound = None
     set_: Parameters = []

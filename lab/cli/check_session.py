@@ -24,7 +24,14 @@ from lab.cli.campaign_report import (
 from lab.cli.check_options import LEAST_SHRINKING_S, CheckOptions
 from lab.cli.documents import Document, print_json
 from lab.cli.junit import JUnitSuite, write_junit
-from lab.cli.options import exit_if_workers_fail, whole_number, worker_count, writable, writable_recording
+from lab.cli.options import (
+    exit_if_workers_fail,
+    whole_number,
+    worker_count,
+    writable,
+    writable_recording,
+    writable_report,
+)
 from lab.cli.progress import Progress
 from lab.cli.recording_report import format_errors
 from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, print_wrapped
@@ -72,7 +79,7 @@ class CheckSession(ABC, Generic[Run, Kept]):
         self._again = [*again, *["--keep-going"] * options.keep_going]
         self.part = part
         self._file = campaign_file(options)
-        self._junit = None if options.junit is None else writable("--junit", options.junit)
+        self._junit = writable_report(options.junit)
         self._leaves_out = leaves_out_properties(protocol)
         _check_out(options.out)
 

@@ -15,7 +15,7 @@ from typer import Argument, Option
 from lab.cli.campaign_report import print_finding
 from lab.cli.documents import Document, Json, print_json
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
-from lab.cli.options import Junit, announce_sandbox, command, command_group, writable, write_whole
+from lab.cli.options import Junit, announce_sandbox, command, command_group, writable_report, write_whole
 from lab.cli.progress import Progress
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
@@ -745,7 +745,7 @@ def check(
     found = [resolve_exercise(each) for each in named] if named else all_exercises()
     if any(each.edition == "student" for each in found):
         raise UsageError(f"nothing shows that these exercises can be solved: this is {_STUDENT_EDITION}")
-    report = None if junit is None else writable("--junit", junit)
+    report = writable_report(junit)
     checked_exercises = list[CheckedExercise]()
     with Progress("checking exercises", "exercise", len(found)) as progress:
 

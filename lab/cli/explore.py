@@ -32,8 +32,8 @@ from lab.cli.options import (
     one_of,
     wanted_assertion,
     whole_number,
-    writable,
     writable_recording,
+    writable_report,
 )
 from lab.cli.progress import Progress
 from lab.cli.recording_report import print_failures
@@ -162,7 +162,11 @@ class ExploreOptions(Struct, frozen=True):
         Option(metavar="ASSERTION", help="Record the shortest counterexample to this assertion, if there is one."),
     ] = None
     out: Annotated[
-        Path | None, Option(metavar="FILE", help="Record the shortest counterexample to this .jsonl file.")
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Record the shortest counterexample to this .jsonl file; an earlier recording there is replaced.",
+        ),
     ] = None
     record: RecordCampaign = None
     resume: ResumeCampaign = None
@@ -241,7 +245,7 @@ def explore(options: ExploreOptions) -> int:
         if options.out.suffix != ".jsonl":
             raise UsageError(f"--out {options.out}: name a .jsonl file")
         writable_recording("--out", options.out)
-    junit = None if options.junit is None else writable("--junit", options.junit)
+    junit = writable_report(options.junit)
     find = wanted_assertion(options.find, protocol.promises, campaign.workload, protocol.name)
     with _explained(target, protocol, campaign):
         if campaign.runs > 1 or file.is_wanted:

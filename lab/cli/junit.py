@@ -3,6 +3,8 @@
 A suite names the version, the command and, of runs that are drawn, the seed, so that a failure can be run again.
 """
 
+import codecs
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -12,6 +14,10 @@ from msgspec import Struct
 
 from lab import __version__
 from lab.text import sanitize
+
+_MOST_BEFORE = 1 << 16
+_FIRST_TAG = re.compile(rb"^(?:<\?.*?\?>|<!--.*?-->|\s)*<testsuites?[\s>/]", re.DOTALL)
+"""Declarations and comments may come before it."""
 
 
 class JUnitCase(Struct, frozen=True):
@@ -42,6 +48,13 @@ def write_junit(path: Path | None, suites: Iterable[JUnitSuite]) -> None:
     """Write the file that ``--junit`` names, if it is given. Raises OSError."""
     if path is not None:
         path.write_text(format_junit(suites), "utf-8")
+
+
+def is_junit_report(file: Path) -> bool:
+    """Return whether the file is a report of tests, of this program or another. Raises OSError."""
+    with file.open("rb") as reading:
+        start = reading.read(_MOST_BEFORE).removeprefix(codecs.BOM_UTF8).lstrip()
+    return start.startswith(b"<") and _FIRST_TAG.search(start) is not None
 
 
 def format_junit(suites: Iterable[JUnitSuite]) -> str:

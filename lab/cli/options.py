@@ -19,6 +19,7 @@ import typer
 from msgspec import Struct
 from typer import Argument, Option
 
+from lab.cli.junit import is_junit_report
 from lab.cli.program import app
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, fail
 from lab.durable import write_durably
@@ -207,7 +208,11 @@ Recording = Annotated[
 ]
 
 Record = Annotated[
-    Path | None, Option(metavar="FILE", help="Record to this file. Default: a new file in lab's data folder.")
+    Path | None,
+    Option(
+        metavar="FILE",
+        help="Record to this file; an earlier recording is replaced. Default: a new file in lab's data folder.",
+    ),
 ]
 
 Picture = Annotated[
@@ -222,7 +227,12 @@ TableFile = Annotated[
 HeadlessJson = Annotated[bool, Option("--json", help="With --headless: print one JSON object and nothing else.")]
 
 Junit = Annotated[
-    Path | None, Option("--junit", metavar="FILE", help="Also write the result as JUnit XML, for CI.")
+    Path | None,
+    Option(
+        "--junit",
+        metavar="FILE",
+        help="Also write the result as JUnit XML, for CI; an earlier report is replaced.",
+    ),
 ]
 
 Workers = Annotated[
@@ -438,6 +448,16 @@ def writable_recording(option: str, path: Path) -> Path:
             os.close(open_exclusive(file))
         except BeingWrittenError:
             raise UsageError(f"{option} {path} is in use by another run; name another file") from None
+    return file
+
+
+def writable_report(path: Path | None) -> Path | None:
+    """Return the absolute path of the file given with ``--junit``, if any; only such a report is replaced."""
+    if path is None:
+        return None
+    file = writable("--junit", path)
+    if file.exists() and file.stat().st_size and not is_junit_report(file):
+        raise UsageError(f"--junit {path} exists and is not a JUnit report; name another file")
     return file
 
 

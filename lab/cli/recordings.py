@@ -20,7 +20,7 @@ from lab.cli.options import (
     check_watches,
     command,
     load_protocol_of,
-    writable,
+    writable_report,
 )
 from lab.cli.program import app
 from lab.cli.progress import Progress
@@ -117,7 +117,7 @@ def verify(
     Exit status: 0 all recordings hold, 1 one differs (it was edited, or the protocol has changed), has a failure,
     or none of the protocol's promises could be judged, 2 a file is not a recording.
     """
-    report = None if junit is None else writable("--junit", junit)
+    report = writable_report(junit)
     verified, refused = list[VerifiedRecording](), list[RefusedFile]()
     declared = () if properties is None else load_properties(str(properties))
     try:

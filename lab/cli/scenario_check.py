@@ -25,7 +25,7 @@ from lab.cli.options import (
     is_same_file,
     whole_number,
     worker_count,
-    writable,
+    writable_report,
 )
 from lab.cli.progress import Progress
 from lab.cli.terminal import (
@@ -100,7 +100,7 @@ def check_scenarios(options: ScenarioCheckOptions) -> int:
             f"leave out --{'sim' if options.sim else 'live'}"
         )
     runs, workers = whole_number("--runs", options.runs, 1), worker_count(options.workers)
-    junit = None if options.junit is None else writable("--junit", options.junit)
+    junit = writable_report(options.junit)
     keep = None if options.keep is None else _folder(options.keep)
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
         jobs = jobs_of(scenarios, options.worlds, runs, keep or Path(folder))

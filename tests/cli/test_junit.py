@@ -52,6 +52,35 @@ def test_a_suite_names_the_command(lab: Lab, words: tuple[str, ...], name: str) 
     assert _failed(suite) == {}
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "bully"),
+        ("explore", "bully"),
+        ("verify", str(SHIPPED)),
+        ("exercise", "check", "two-coordinators"),
+        ("scenario", "check", "coordinator-dies"),
+    ],
+)
+def test_another_file_is_never_replaced(lab: Lab, words: tuple[str, ...]) -> None:
+    """Neither a protocol nor a page that speaks of reports."""
+    file = lab.folder / "mine.py"
+    for text in ("print(1)\n", "<html><testsuite></html>\n"):
+        file.write_text(text)
+        refused = lab(*words, "--junit", "mine.py").refused()
+        assert refused == "--junit mine.py exists and is not a JUnit report; name another file"
+        assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "start", ["", '<?xml version="1.0"?>\n<!-- CI -->\n<testsuite>', "\ufeff<testsuites>", "<testsuites/>"]
+)
+def test_a_report_is_replaced(lab: Lab, start: str) -> None:
+    (lab.folder / "report.xml").write_text(start, "utf-8")
+    assert lab("verify", str(SHIPPED), "--junit", "report.xml").status == 0
+    assert _suite(lab).get("name") == "verify"
+
+
 def test_a_campaign(lab: Lab) -> None:
     """The finding is the failure of its assertion, with the command that runs it again."""
     words = ("check", "bully", "--faults", "kill,pause", "--find", "A1.1", "--runs", "30", "--seed", "5")
