@@ -64,8 +64,7 @@ class ShowOptions(Struct, frozen=True):
         list[str],
         Option(
             metavar="WHAT",
-            help="Show only lines of this type: message, status, process, command, caption, mark, expectation, "
-            "protocol-command, log, note, failure or end.",
+            help=f"Show only lines of this type: {', '.join(LINE_TYPES[:-1])} or {LINE_TYPES[-1]}.",
         ),
     ] = []
     heartbeats: Annotated[bool, Option("--heartbeats", help="Include heartbeats.")] = False
@@ -359,7 +358,7 @@ def _refuse_filters(options: ShowOptions, shown: str) -> None:
 def _show_blocked(options: ShowOptions) -> int:
     """Print what is unfinished, and why, and return the exit status."""
     if not options.blocked:
-        raise UsageError("--at requires --blocked: lab show FILE --blocked --at 2s")
+        raise UsageError("--at requires --blocked or --view: lab show FILE --blocked --at 2s")
     _refuse_filters(options, "--blocked")
     at_us = None if options.at is None else duration("at", options.at)
     with closing(open_recording(options.file)) as store:

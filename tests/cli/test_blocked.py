@@ -68,7 +68,7 @@ def test_run_counts_further_open_transactions(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("words", "output"),
     [
-        (("--at", "2s"), "--at requires --blocked: lab show FILE --blocked --at 2s"),
+        (("--at", "2s"), "--at requires --blocked or --view: lab show FILE --blocked --at 2s"),
         (
             ("--blocked", "--at", "2"),
             "--at: '2' is not a duration: write a number and a unit, such as 200ms, 1.5s or 2m",
@@ -79,7 +79,7 @@ def test_run_counts_further_open_transactions(lab: Lab) -> None:
         ),
         (
             ("--blocked",),
-            "bully.jsonl: bully has no transactions; 2pc and 3pc have: lab run 2pc --record run.jsonl",
+            "bully.jsonl: bully has no transactions; 2pc, 3pc and e3pc have: lab run 2pc --record run.jsonl",
         ),
     ],
 )

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from lab.cli.program import COMMANDS, load_command
+from lab.recording.log_lines import LINE_TYPES
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.verbs import VERBS
 from lab.script.vocabulary import described_counts, described_states
@@ -162,6 +163,11 @@ def test_triggers_predicates_and_expectations_are_in_the_help_of_ctl(lab: Lab) -
     for example in (*TRIGGERS.values(), *EXPECTATIONS.values()):
         assert f"  {example}\n" in re.sub(" +\n", "\n", output)
     assert {*described_states(), *described_counts()} <= set(output.split())
+
+
+def test_the_help_of_show_has_every_type_of_line(lab: Lab) -> None:
+    shown = " ".join(re.sub("[│╭╮╰╯─]", " ", lab("show", "--help").out).split())
+    assert f"Show only lines of this type: {', '.join(LINE_TYPES[:-1])} or {LINE_TYPES[-1]}." in shown
 
 
 def test_the_version(lab: Lab) -> None:

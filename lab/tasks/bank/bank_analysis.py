@@ -65,7 +65,7 @@ class BankAnalysis(Analysis):
         Column("messages", "integer", "messages of the commit protocol's own about it"),
         Column("writes", "integer", "steps that wrote an entry about it to stable storage"),
     )
-    without_blocked: ClassVar[str] = "has no transactions; 2pc and 3pc have: lab run 2pc --record run.jsonl"
+    without_blocked: ClassVar[str] = "has no transactions; 2pc, 3pc and e3pc have: lab run 2pc --record run.jsonl"
 
     def __init__(self, header: Header, cluster: ClusterState) -> None:
         super().__init__(header, cluster)
