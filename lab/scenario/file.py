@@ -474,7 +474,8 @@ class _ScenarioReader:
             try:
                 (line,) = read_script(text, protocol, number, None if scope is None else scope.names)
                 _check_use(line, found.worlds)
-                _check_times(line, found.ends_us)
+                if "for" in self._head.values:
+                    _check_times(line, found.ends_us)
                 if scope is not None and protocol is not None and found.nodes:
                     line.check(scope)
                     check_promise(line, protocol, found.wanted.workload)

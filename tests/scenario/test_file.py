@@ -190,6 +190,14 @@ def test_an_empty_script_is_a_mistake() -> None:
         assert "the script is empty" in _mistakes(f"{head}---\n{script}")
 
 
+def test_without_an_end_no_time_is_after_it() -> None:
+    """The missing line is the only mistake."""
+    text = re.sub(r'^for = .*\n', "", RIGHT, flags=re.MULTILINE).replace("---\n", "---\nat 900s: kill 4\n", 1)
+    (mistake,) = _mistakes(text).splitlines()
+    assert "for" in mistake
+    assert "after the end" not in mistake
+
+
 def test_commands_that_choose_the_next_event_are_for_simulation_only() -> None:
     """deliver, fire and choose are refused if the scenario may be live; freeze and speed are not."""
     live = RIGHT.replace('["simulated"]', '["simulated", "live"]')
