@@ -174,7 +174,7 @@ class Headline(Line):
         ]
         is_grave = verdict[1] in ("fails", "excused")
         if is_grave:
-            right.append(f"{brief.count(',') + 1} {'VIOLATED' if verdict[1] == 'fails' else 'violated'} ")
+            right.append(f"{brief.count(',') + 1} {'VIOLATED' if verdict[1] == 'fails' else 'excused'} ")
         ground = Style(bold=True) + (
             styles.ground("vermilion") if alarm else styles.ground("orange") if leaders.is_pending else Style()
         )
