@@ -449,7 +449,7 @@ def export(
     for trouble in book.problems:
         print_error(f"{trouble}: the seals were edited, so these grades are not reliable")
     if course is None:
-        _print_totals(best, students, sum(each.points for each in known.values()))
+        _print_totals(best, students, sum(each.points for each in known.values() if each.is_on_server))
     else:
         _print_course_grades(in_course)
     graded = format_count(len({grade.student for grade in book.grades}), "student")

@@ -318,6 +318,11 @@ class Exercise(Struct, frozen=True):
         return next(iter(self.starting_files), None)
 
     @property
+    def is_on_server(self) -> bool:
+        """True if it is done where a class is served, too: there no file is handed in."""
+        return not self.starting_files
+
+    @property
     def is_program(self) -> bool:
         """True if a program is to be written, in any language."""
         return any(task.program is not None for task in self.tasks)

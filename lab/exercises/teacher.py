@@ -78,7 +78,7 @@ def situation_of(student: Student) -> Situation:
 
 
 class ClassReport(Struct, frozen=True):
-    """The state of the class; ``exercises`` counts the exercises, ``points`` are their sum.
+    """The state of the class; ``exercises`` counts those that are done on the server, ``points`` are their sum.
 
     ``lecture`` is the title of the lecture in progress, if any.
     """

@@ -53,10 +53,11 @@ class ClassList:
     def report(self) -> ClassReport:
         """Report on all students who may log in, or have."""
         context = self._context
-        points = sum(each.points for each in context.exercises.values())
+        exercises = [each for each in context.exercises.values() if each.is_on_server]
+        points = sum(each.points for each in exercises)
         lecture = context.hub.lecture
         title = "" if lecture is None else lecture.title
-        return ClassReport(context.port, tuple(self._students()), len(context.exercises), points, title)
+        return ClassReport(context.port, tuple(self._students()), len(exercises), points, title)
 
     def _students(self) -> Iterator[Student]:
         context = self._context

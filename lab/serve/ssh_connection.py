@@ -407,7 +407,7 @@ def _exercises(context: ServerContext, student: str, arguments: list[str]) -> st
     width = max((len(name) for name in context.exercises), default=0)
     rows = []
     for exercise in context.exercises.values():
-        if exercise.starting_file is None:
+        if exercise.is_on_server:
             points = f"{home.progress_of(exercise.name).points:2} of {exercise.points:2}"
             rows.append(f"  {exercise.name:{width}}  {points}  {sanitize(exercise.title, 60)}")
     return "\n".join(["Your points; start an exercise with ssh -t HOST start NAME:", *rows])

@@ -192,7 +192,7 @@ def test_an_empty_script_is_a_mistake() -> None:
 
 def test_without_an_end_no_time_is_after_it() -> None:
     """The missing line is the only mistake."""
-    text = re.sub(r'^for = .*\n', "", RIGHT, flags=re.MULTILINE).replace("---\n", "---\nat 900s: kill 4\n", 1)
+    text = re.sub(r"^for = .*\n", "", RIGHT, flags=re.MULTILINE).replace("---\n", "---\nat 900s: kill 4\n", 1)
     (mistake,) = _mistakes(text).splitlines()
     assert "for" in mistake
     assert "after the end" not in mistake

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from lab.cli.serve_class import ClassDocument
+from lab.exercises.exercise_reader import all_exercises
 from lab.exercises.teacher import Student
 from lab.serve.admin_client import AdminConnection
 from lab.serve.data_folder import DataFolder
@@ -62,6 +63,10 @@ def test_status_shows_each_student_s_progress(server: Server, school: School, te
         assert Path(student.socket).exists()
         lines = teacher("status").splitlines()
         assert lines[0] == f"port {server.port}: 1 session, 1 cluster"
+        # what a student can earn here: nobody hands in a file over SSH
+        served = [each for each in all_exercises() if not each.starting_files]
+        assert f" points of {sum(each.points for each in served)} " in lines[1]
+        assert served != all_exercises()
         words = lines[2].split()
         assert [words[0], words[1], *words[4:7]] == ["anna", "working", "○" * student.tasks, _EXERCISE, "1"]
         assert student.states == ("open",) * student.tasks

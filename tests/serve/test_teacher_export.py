@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from lab.exercises.attempts import recording_of
-from lab.exercises.exercise_reader import SHIPPED, drawn_for, find_exercise
+from lab.exercises.exercise_reader import SHIPPED, all_exercises, drawn_for, find_exercise
 from lab.exercises.exercise_validation import read_commands
 from lab.exercises.grading import UNPROVED
 from lab.exercises.handout import fill
@@ -286,6 +286,8 @@ def test_each_student_s_points_are_printed(school_class: Class) -> None:
     school_class.folder.browsers.write_text(f"{'0' * 64} dora 2026-11-27T20:00:00+00:00\n")
     (school_class.folder.path / "students" / "cara" / "attempts").mkdir(parents=True)
     called, (grade,) = school_class.export()
+    served = sum(each.points for each in all_exercises() if not each.starting_files)
+    assert f" points of {served} " in called.out.splitlines()[0]
     assert [line.split() for line in called.out.splitlines()[1:4]] == [
         ["anna", grade["points"], "1", "1", "1"],
         ["cara", "0", "0", "0", "0"],

@@ -134,7 +134,7 @@ class ListScreen(DescribedListScreen):
         super().redraw()
 
     def _head(self) -> Text:
-        found = [each for each in self._exercises.values() if each.starting_file is None or not self._is_served]
+        found = [each for each in self._exercises.values() if each.is_on_server or not self._is_served]
         progress = [self._home.progress_of(each.name) for each in found]
         solved = sum(bool(each.first_solved) for each in progress)
         points = sum(each.points for each in progress)
