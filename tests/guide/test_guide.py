@@ -15,6 +15,7 @@ import pytest
 from lab.guide.contents import SECTIONS, NoSuchPageError, Page, all_pages, find_page, search
 from lab.guide.html_site import SiteError, slug, write_site
 from lab.properties.assertions import BUILT_IN, RAISES
+from lab.protocols import find_protocol
 from tests.guide.generated import fill
 
 ROOT = Path(__file__).parents[2]
@@ -193,6 +194,19 @@ def test_doors_are_the_folders() -> None:
         path.name for path in (ROOT / "lab/guide").iterdir() if path.is_dir() and path.name != "__pycache__"
     }
     assert {section.name for section in SECTIONS} == folders
+
+
+def test_the_guarantees_in_the_readme_are_promised() -> None:
+    """They are the main ones; where all of them are is said below the table."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    ((head, table),) = re.findall(r"^(\| `lab run` .+)\n\|[-|]+\n((?:\|.+\n)+)\n", text, re.MULTILINE)
+    assert " main guarantees " in head
+    assert "All: `lab list protocols`" in text
+    for row in table.splitlines():
+        _, name, _, guarantees, *_ = (cell.strip() for cell in row.split("|"))
+        promised = find_protocol(name.strip("`")).promises
+        for each in re.findall(r"\b[A-Z]\d+(?:\.\d)?\b|(?<=`)[a-z]+(?=`)", guarantees):
+            assert each in promised, (name, each)
 
 
 def test_the_readme_is_a_front_page() -> None:
