@@ -103,9 +103,13 @@ def report(totals: list[ProtocolTotals], comparison: type[Comparison], t_us: int
     """Print the table and the charts."""
     rows = [["", *(each.name for each in totals)], *comparison.rows(totals), *_verdict_rows(totals)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    left = report_width() - sum(widths[1:]) - 2 * len(widths[1:])
+    first = min(widths[0], max(left, _NARROWEST_TITLE))
     for title, *cells in rows:
-        shown = [title.ljust(widths[0]), *(cell.rjust(room) for cell, room in zip(cells, widths[1:], strict=True))]
-        print_line("  ".join(shown).rstrip())
+        indent = " " * (len(title) - len(title.lstrip()) + 4)
+        top, *more = textwrap.wrap(title, first, subsequent_indent=indent, break_on_hyphens=False) or [""]
+        shown = [top.ljust(first), *(cell.rjust(room) for cell, room in zip(cells, widths[1:], strict=True))]
+        print_text("\n".join(["  ".join(shown).rstrip(), *more]))
     for remark in comparison.remarks(totals):
         print_line()
         print_text("\n".join(textwrap.fill(line, report_width()) for line in remark.split("\n")))
@@ -129,6 +133,7 @@ def _violations(found: tuple[int, int] | None) -> str:
     return ", ".join(parts) or "0"
 
 
+_NARROWEST_TITLE = 24
 _MOST_NODES = 64
 
 

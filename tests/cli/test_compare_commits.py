@@ -1,6 +1,7 @@
 """``lab compare 2pc 3pc``: cost next to the formulas, and blocking."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +41,18 @@ def test_the_table(lab: Lab, transcript: Callable[[str, str], None]) -> None:
     transcript("compare_commits", table.rstrip())
     assert charts.count("┌") == 3
     assert (lab.folder / "c.svg").read_text().count("3pc") >= 3
+
+
+def test_the_table_fits_a_narrow_terminal(lab: Lab) -> None:
+    """The titles of its rows are wrapped, and no figure is lost."""
+    words = ("compare", "2pc", "3pc", "e3pc", "--runs", "1", "--workers", "1")
+    wide, narrow = (lab(*words, environment={"COLUMNS": width}).out for width in ("120", "80"))
+    assert max(map(len, wide.splitlines())) > 80
+    assert max(map(len, narrow.splitlines())) <= 80
+    table = narrow.partition("Longest blocking")[0]
+    row = r"^  outcome queries, or termination +\d+ +\d+ +\d+\n      without the coordinator\n"
+    assert re.search(row, table, re.MULTILINE)
+    assert sorted(table.split()) == sorted(wide.partition("Longest blocking")[0].split())
 
 
 def test_two_phase_blocks_where_three_phase_does_not(lab: Lab) -> None:
