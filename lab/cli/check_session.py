@@ -27,24 +27,21 @@ from lab.cli.junit import JUnitSuite, write_junit
 from lab.cli.options import (
     exit_if_workers_fail,
     whole_number,
+    why_unwritable,
     worker_count,
-    writable,
     writable_recording,
     writable_report,
 )
 from lab.cli.progress import Progress
 from lab.cli.recording_report import format_errors
 from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, print_wrapped
+from lab.durable import temporary_name
 from lab.output import print_error, print_remark
 from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, unjudged
 from lab.worlds.campaign.campaign_recording import CampaignWriter
 from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.sandboxed_protocol import leaves_out_properties
-
-_PROBE = "finding.jsonl"
-"""A name to test whether the folder is writable: the real name depends on the finding."""
-
 
 Run = TypeVar("Run")
 """A run as it was made, from which a finding is shrunk."""
@@ -224,7 +221,10 @@ def _check_out(path: Path | None) -> None:
     """Raise UsageError now, and not after a long campaign, if the finding cannot be written."""
     if path is not None and path.suffix != ".jsonl":
         raise UsageError(f"--out {path}: name a .jsonl file; the script is written next to it")
-    if path is None:
-        writable("--out", Path(_PROBE))
-    else:
+    if path is not None:
         writable_recording("--out", path)
+    elif why := why_unwritable(temporary_name(Path.cwd() / "finding")):  # its real name depends on the finding
+        raise UsageError(
+            f"what is found is recorded in this folder, which cannot be written ({why}); name a file elsewhere: "
+            "--out FILE.jsonl"
+        )

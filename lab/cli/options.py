@@ -10,7 +10,7 @@ import os
 import re
 import typing
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -500,15 +500,23 @@ def writable(option: str, path: Path) -> Path:
         raise UsageError(f"{option} {path} is a folder; name a file in it")
     if file.exists() and not file.is_file():
         raise UsageError(f"{option} {path} is not a regular file; name another")
+    if why := why_unwritable(file):
+        raise UsageError(f"{option} {path} cannot be written ({why}); name another file")
+    return file
+
+
+def why_unwritable(file: Path) -> str:
+    """Return why the file cannot be written; empty if it can. It is left as it is."""
     is_new = not file.exists()
     try:
         file.open("ab").close()
     except OSError as error:
-        raise UsageError(f"{option} {path} cannot be written ({error.strerror}); name another file") from None
+        return error.strerror or str(error)
     finally:  # after Ctrl-C, too
         if is_new:
-            file.unlink(missing_ok=True)
-    return file
+            with suppress(OSError):  # in a read-only folder, also of a file that is not there
+                file.unlink(missing_ok=True)
+    return ""
 
 
 def write_whole(path: Path, data: bytes, is_private: bool = True) -> None:

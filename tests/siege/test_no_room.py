@@ -117,6 +117,21 @@ def test_a_finding_that_cannot_be_written(
     assert finding["commands"]
 
 
+@pytest.mark.parametrize("mounted", ["read-only"], indirect=True)
+def test_a_check_in_a_folder_that_cannot_be_written(
+    mounted: tuple[str, Path, tuple[str, ...]], home: Path
+) -> None:
+    """The error names no file that nobody has named, and says what to do; before the first run."""
+    kind, folder, mount = mounted
+    error = (
+        f"what is found is recorded in this folder, which cannot be written ({REASONS[kind]}); name a file "
+        "elsewhere: --out FILE.jsonl"
+    )
+    (folder / "cc").mkdir()
+    here = Lab(folder, home, mount=(*mount[:2], f'{mount[2]}; cd "$0"', *mount[3:]))
+    assert here("check", "bully", "--runs", "1", "--corpus", "cc").refused() == error
+
+
 @pytest.mark.parametrize("mounted", MOUNTS, indirect=True)
 def test_bookmarks_that_cannot_be_saved(mounted: tuple[str, Path, tuple[str, ...]]) -> None:
     """They last as long as the interface, which says why."""
