@@ -147,7 +147,10 @@ class _SimulatedSession(CheckSession[Schedule, KeptFinding]):
             raise UsageError(f"--cluster {options.cluster}: {error}; is a scheduler running there?") from None
         finally:
             if corpus is not None and options.corpus is not None:
-                save_corpus(corpus, options.corpus)
+                try:
+                    save_corpus(corpus, options.corpus)
+                except OSError as error:
+                    self.problems.append(f"--corpus {options.corpus} cannot be written: {error.strerror}")
 
     def describe_progress(self, first: Schedule | None) -> str:
         totals, campaign = self.totals, self.campaign

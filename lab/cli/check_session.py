@@ -52,7 +52,8 @@ class CheckSession(ABC, Generic[Run, Kept]):
     """A campaign of ``protocol``, named ``title`` in its progress, of which this file is to have the ``part``.
 
     ``again`` is the command line that goes on with it, but for the file. ``totals`` are those of the runs so far,
-    of which ``found`` are findings. ``interrupted``: Ctrl-C was pressed.
+    of which ``found`` are findings. ``interrupted``: Ctrl-C was pressed. ``problems`` are files that could not be
+    written, each as an error for the user: what was found is reported all the same.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class CheckSession(ABC, Generic[Run, Kept]):
         self.totals = CampaignTotals()
         self.found = 0
         self.interrupted = False
+        self.problems = list[str]()
         self.workers = worker_count(options.workers)
         self.for_s = None if options.minutes is None else whole_number("--minutes", options.minutes, 1) * 60.0
         self._title = title
@@ -94,8 +96,13 @@ class CheckSession(ABC, Generic[Run, Kept]):
             kept = self.shrink(
                 first, None if ends_s is None else max(ends_s, time.monotonic() + LEAST_SHRINKING_S)
             )
-        write_junit(self._junit, [self._junit_suite(kept, time.monotonic() - began_s)])
         self._report(kept)
+        try:
+            write_junit(self._junit, [self._junit_suite(kept, time.monotonic() - began_s)])
+        except OSError as error:
+            self.problems.append(f"--junit {self._junit} cannot be written: {error.strerror}")
+        for line in self.problems:
+            print_error(line)
         for line in format_errors(self.totals.errors):
             print_error(line)
         if self._leaves_out:
@@ -108,9 +115,13 @@ class CheckSession(ABC, Generic[Run, Kept]):
             print_remark(describe_file(writer, self._again))
         if self.interrupted:
             return EXIT_INTERRUPTED
-        is_unjudged = self.totals.errors or unjudged(self.campaign.promises, self.totals)
-        is_unjudged = is_unjudged or (self._leaves_out and self.options.properties is None)
-        return EXIT_NOT_AS_EXPECTED if self.found or is_unjudged else 0
+        is_incomplete = (
+            self.totals.errors
+            or self.problems
+            or unjudged(self.campaign.promises, self.totals)
+            or (self._leaves_out and self.options.properties is None)
+        )
+        return EXIT_NOT_AS_EXPECTED if self.found or is_incomplete else 0
 
     # what the kinds of campaigns differ in
 
@@ -189,9 +200,9 @@ class CheckSession(ABC, Generic[Run, Kept]):
         if kept is not None:
             finding = kept.finding
             remark = kept.remark or f"seed: {finding.drawn.seed}"
-            files = (f"recorded: {kept.recording}", f"again: {kept.rerun}")
+            files = [f"recorded: {kept.recording}", f"again: {kept.rerun}"]
             if kept.unwritten:
-                files = (kept.unwritten,)
+                files = [kept.unwritten]
             text = (str(finding.violation), remark, *map(str, finding.least.faults), *files)
             shown[finding.violation.assertion] = text
         info, seed = self.campaign.base.protocol, str(self.campaign.seed)

@@ -253,7 +253,10 @@ class Writer:
         data = memoryview(b"".join(self._pending))
         self._pending.clear()
         while data:
-            written = os.write(self._file, data)
+            try:
+                written = os.write(self._file, data)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(self.path)) from None
             self.size += written
             data = data[written:]
         self.keyframe_offset = self._chain.snapshot_at

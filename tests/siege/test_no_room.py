@@ -112,6 +112,14 @@ def test_a_finding_that_cannot_be_written(
     )
     document = lab(*words, "--json")
     assert document.line() == done.line()
+    others = ("--junit", str(folder / "junit.xml"), "--corpus", str(folder / "corpus"))
+    elsewhere = lab(*words[:-1], str(tmp_path / "finding.jsonl"), *others)
+    assert elsewhere.status == 1
+    assert elsewhere.err.splitlines() == [
+        f"lab: {option} {path} cannot be written: {REASONS[kind]}"
+        for option, path in (("--corpus", folder / "corpus"), ("--junit", folder / "junit.xml"))
+    ]
+    assert f"recorded: {tmp_path / 'finding.jsonl'}" in elsewhere.out
     finding = json.loads(document.out)["finding"]
     assert (finding["recording"], finding["script"], finding["rerun"]) == ("", "", "")
     assert finding["commands"]
