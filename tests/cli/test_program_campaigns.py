@@ -65,7 +65,7 @@ def test_a_right_program_is_not_accused(lab: Lab) -> None:
 @pytest.mark.live
 def test_a_program_that_answers_nothing_is_not_green(lab: Lab) -> None:
     """What was judged in no run does not hold."""
-    done = lab(*_check("talker.py", "--workload", "lin-kv", "--runs", "1", "--workers", "1"))
+    done = lab(*_check("talker.py deaf", "--workload", "lin-kv", "--runs", "1", "--workers", "1"))
     assert done.status == 1
     assert "judged in no run: lin-kv" in done.out
 
