@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.histories.operations import ErrorReply, History, HistoryBuilder, HistoryError, Outcome
-from lab.histories.results import CheckResult, Finding
+from lab.histories.results import ABOUT_LAST_READS, CheckResult, Finding
 from lab.histories.workloads import WORKLOADS
 from lab.kernel import Fired, Message, Received, Step
 from lab.protocols.clients import CLIENTS
@@ -178,7 +179,8 @@ def outcome_of(error: ErrorReply | None) -> Outcome:
 def check_clients(clients: ClientHistory) -> CheckResult | None:
     """Return the verdict on what the clients were answered; None if there are none.
 
-    An answer that is none of the workload, such as a text where a list is due, is a failure, too.
+    An answer that is none of the workload, such as a text where a list is due, is a failure, too. What is wrong in
+    any case is one also if the last reads are no evidence.
     """
     if clients.workload not in WORKLOADS:
         return None
@@ -189,7 +191,12 @@ def check_clients(clients: ClientHistory) -> CheckResult | None:
             clients.workload, "fails", "an answer is malformed", (Finding("malformed", str(error)),)
         )
     why = clients.why_idle or clients.why_unsettled
-    return CheckResult(result.checker, "not judged", why) if why else result
+    if not why:
+        return result
+    certain = tuple(each for each in result.findings if each.kind not in ABOUT_LAST_READS)
+    if certain:
+        return replace(result, evidence=f"the last reads are no evidence: {why}", findings=certain)
+    return CheckResult(result.checker, "not judged", why)
 
 
 def _body_of(message: Message) -> dict[str, Any]:

@@ -142,3 +142,23 @@ def test_last_reads_are_evidence_only_when_the_cluster_is_at_rest(
     assert found is not None
     assert found.word == ("fails" if expected == "fails" else "not judged"), str(found)
     assert expected in ("fails", found.evidence)
+
+
+def test_what_nobody_added_is_wrong_whenever_it_is_read() -> None:
+    """Though a fault is in force at the last reads, which may lack what was added."""
+    clients = ClientHistory(_header("g-set"))
+    for record in (
+        Step(1, 4, 1, Fired("operate"), sent=(_message(4, 1, 1, "Add", {"element": 7}),)),
+        Step(2, 1, 1, Received(4, 1), sent=(_message(1, 4, 7, "AddOk", {}, 1),)),
+        Step(3, 4, 1, Received(1, 7)),
+        _CUT,
+        Step(50, 4, 1, Fired("operate"), sent=(_message(4, 1, 2, "Read", {}),)),
+        Step(51, 1, 1, Received(4, 2), sent=(_message(1, 4, 8, "ReadOk", {"value": [9]}, 2),)),
+        Step(52, 4, 1, Received(1, 8)),
+    ):
+        clients.observe(record)
+    found = check_clients(clients)
+    assert found is not None
+    assert found.word == "fails"
+    assert found.evidence == "the last reads are no evidence: still in force at the last reads: partition 1 2 | 3"
+    assert [each.kind for each in found.findings] == ["garbage read"]
