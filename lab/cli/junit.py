@@ -13,9 +13,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab import __version__
+from lab.foreign_file import open_foreign
 from lab.text import sanitize
 
-_MOST_BEFORE = 1 << 16
+_LARGEST, _MOST_BEFORE = 1 << 30, 1 << 16
 _FIRST_TAG = re.compile(rb"^(?:<\?.*?\?>|<!--.*?-->|\s)*<testsuites?[\s>/]", re.DOTALL)
 """Declarations and comments may come before it."""
 
@@ -52,7 +53,7 @@ def write_junit(path: Path | None, suites: Iterable[JUnitSuite]) -> None:
 
 def is_junit_report(file: Path) -> bool:
     """Return whether the file is a report of tests, of this program or another. Raises OSError."""
-    with file.open("rb") as reading:
+    with open_foreign(file, _LARGEST) as reading:
         start = reading.read(_MOST_BEFORE).removeprefix(codecs.BOM_UTF8).lstrip()
     return start.startswith(b"<") and _FIRST_TAG.search(start) is not None
 

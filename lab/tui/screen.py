@@ -317,7 +317,8 @@ class RunScreen(Screen[None]):
         if action is not None and word != "command" and (action.takes or not rest):
             self.action_do(word, rest.strip())
         elif action is not None and word != "command" and not self._command_line.is_command(word):
-            self.context.notify(f"{word} takes no words after it; alone: {action.help}", warn=True)
+            missing = self.context.actions.reason_unavailable(action, self._seen)
+            self.context.notify(missing or f"{word} takes no words after it; alone: {action.help}", warn=True)
         elif unknown := self._command_line.reason_unknown(word):
             self.context.notify(unknown, warn=True)
         elif source.takes_commands:
