@@ -1,4 +1,4 @@
-"""What programs bring to the interface and the reports: the fields of their lens, and the messages to nobody."""
+"""The extension of programs for the interface and the reports: the fields of their lens, messages to nobody."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, ClassVar

@@ -194,7 +194,7 @@ class SchedulePlan(Struct, frozen=True):
 
     @property
     def has_elected_task(self) -> bool:
-        """Whether an elected coordinator works on a task, with commands that keep it busy."""
+        """True if an elected coordinator works on a task, with commands that keep it busy."""
         return self.elects and bool(self.commands)
 
     def line_for(self, command: str, node: int) -> str:
