@@ -150,7 +150,7 @@ _OPENING_US, _CLOSING_US = 1_200_000, 4_000_000
 _READ_US, _READ_PER_LETTER_US, _LONGEST_READ_US = 900_000, 40_000, 4_500_000
 _TURN_US = 600_000
 _TURN_AT, _TURN_TO = 0.85, 0.12
-"""Where on the screen the cursor is when the camera turns, and after that."""
+"""The place of the cursor, as a share of the screen, when the camera turns, and after that."""
 _LONGEST_US = 600_000_000
 
 

@@ -110,9 +110,11 @@ def test_it_is_refused_when_it_is_loaded(lab: Lab, head: str, body: str, text: s
 
 
 def test_what_is_allowed(lab: Lab) -> None:
-    """Lists of the function's own, a seeded generator, a clock in a script's own part, and self.random."""
-    body = "seen = []\nseen.append(1)\nself.words = str(random.Random(3).random() + self.random.randint(1, 6))"
-    _write(lab, body, "import random\nimport time\n\nBEGAN = time.time()\nKNOWN = {1: 2}")
+    """Own lists, a method of a class, a seeded generator, a clock in a script's own part, and self.random."""
+    body = "seen = []\nseen.append(1)\nSum.add(1)\n"
+    body += "self.words = str(random.Random(3).random() + self.random.randint(1, 6))"
+    sums = "class Sum:\n    @staticmethod\n    def add(number):\n        return number"
+    _write(lab, body, f"import random\nimport time\n\nBEGAN = time.time()\nKNOWN = {{1: 2}}\n\n{sums}")
     done = lab.fresh("check", "odd.py", "--runs", "3")
     assert done.status == 0, done
 

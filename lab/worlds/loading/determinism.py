@@ -39,7 +39,7 @@ _BUILT_IN = {
     "input": "a node gets a command: decorate a method with @command",
 }
 _CHANGES = ("append", "add", "update", "pop", "clear", "extend", "insert", "remove", "setdefault", "discard")
-_CLASS_OF_SELF = ("type(self)", "self.__class__")
+_CLASS_OF_SELF = {"type(self)", "self.__class__"}
 _OUTLIVES = (
     "outlives a crash of the node, and is shared by the nodes of a simulation: declare a field in the class"
 )
@@ -59,31 +59,31 @@ class SourceMistake(NamedTuple):
 
 def hidden_inputs(source: bytes | str) -> Iterator[SourceMistake]:
     """Yield what functions of this source read besides their inputs, and where they keep state of their own."""
-    for node, imported, shared in _nodes_in_functions(source):
+    for node, imported, shared, classes in _nodes_in_functions(source):
         for line, used, instead in _calls(node, *imported):
             yield SourceMistake(line, f"{used} is not the same in every execution: {instead}")
-        for line, what in _changed(node, shared):
+        for line, what in _changed(node, shared, classes):
             yield SourceMistake(line, f"{what} {_OUTLIVES}")
         yield from _unrecorded(node)
 
 
 def inputs_besides_states(source: bytes | str) -> Iterator[SourceMistake]:
     """Yield what properties in this source read besides the states, and what they remember by themselves."""
-    for node, imported, shared in _nodes_in_functions(source):
+    for node, imported, shared, classes in _nodes_in_functions(source):
         for line, used, _ in _calls(node, *imported):
             yield SourceMistake(line, f"{used} is not the same in every execution: {_IS_JUDGED_AGAIN}")
-        for line, what in _changed(node, shared):
+        for line, what in _changed(node, shared, classes):
             yield SourceMistake(line, f"{what} {_IS_SHARED}")
 
 
-def _nodes_in_functions(source: bytes | str) -> Iterator[tuple[ast.AST, _Imports, set[str]]]:
-    """Yield each node of the outermost functions, the imports, and the names of the module that it may change."""
+def _nodes_in_functions(source: bytes | str) -> Iterator[tuple[ast.AST, _Imports, set[str], set[str]]]:
+    """Yield each node of the outermost functions, the imports, what it may change in the module, the classes."""
     tree = ast.parse(source)
     imported, mutable = _imports(tree), _mutable_globals(tree)
-    mutable |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)} | _CLASS_OF_SELF
     for function in _functions(tree):
         shared = mutable - _locals(function)
-        yield from ((node, imported, shared) for node in ast.walk(function))
+        yield from ((node, imported, shared, classes) for node in ast.walk(function))
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -164,13 +164,12 @@ def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     return (arguments | stored) - declared
 
 
-def _changed(node: ast.AST, mutable: set[str]) -> Iterator[tuple[int, str]]:
+def _changed(node: ast.AST, mutable: set[str], classes: set[str]) -> Iterator[tuple[int, str]]:
     """Yield the line of what is changed in the module, or in a class of it, and what that is."""
     if isinstance(node, ast.Global):
         yield node.lineno, f"{', '.join(node.names)} in the module"
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
-        owner = ast.unparse(node.value)
-        if owner in mutable or owner in _CLASS_OF_SELF:
+        if ast.unparse(node.value) in classes:
             yield node.lineno, ast.unparse(node)
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
         yield from _known(node.value, mutable)
