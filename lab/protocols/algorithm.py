@@ -29,6 +29,11 @@ class Algorithm(Protocol):
         """Return what the promises rely on in a run with these parameters."""
         return cls.relies_on
 
+    @classmethod
+    def parameter_refusal(cls, timing: Timing, parameters: Any) -> str:
+        """Return why the promises cannot be kept with these parameters and bounds, or "" if they can."""
+        return ""
+
     fixed_parameters: ClassVar[dict[str, str]] = {}
     """The parameters that distinguish this class from others of the same name: the election below a task."""
 

@@ -25,7 +25,12 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
-from lab.protocols.bully_departures import READINGS, RETRY_IF_NO_TAKEOVER, STEP_DOWN_FOR_HIGHER
+from lab.protocols.bully_departures import (
+    READINGS,
+    REFUSE_LOWER_LEADER,
+    RETRY_IF_NO_TAKEOVER,
+    STEP_DOWN_FOR_HIGHER,
+)
 from lab.protocols.cost import Cost
 from lab.protocols.definition import Definition
 from lab.protocols.departures import Reading, repair
@@ -54,10 +59,11 @@ class AreYouNormal(Request[AreYouNormalAnswer], frozen=True):
 
 
 class EnterElectionAnswer(Payload, frozen=True, omit_defaults=True):
-    """I have stopped; this is my last state of the task (rule B10)."""
+    """I have stopped; this is my last state of the task (rule B10). ``refused``: a higher node has halted me."""
 
     definition: Definition
     version: int
+    refused: bool = False
 
 
 class EnterElection(Request[EnterElectionAnswer], frozen=True):
@@ -296,7 +302,30 @@ class StepDownForHigher(RetryIfNoTakeover):
         self.halted = None
 
 
-class Bully(StepDownForHigher):
+@repair(REFUSE_LOWER_LEADER)
+class RefuseLowerLeader(StepDownForHigher):
+    """A node that a higher leader has halted refuses a lower one, if all are halted at once (rule B8)."""
+
+    async def halt_lower(self) -> dict[int, EnterElectionAnswer]:
+        """Stage 2, without the nodes that refuse."""
+        entered = await super().halt_lower()
+        return {node: answer for node, answer in entered.items() if not answer.refused}
+
+    @on(EnterElection)
+    def on_enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
+        """Enter the election, unless a higher leader holds one."""
+        if self.parameters.halting == "at_once" and self.is_halted_above(sender):
+            return EnterElectionAnswer(self.definition, self.version, refused=True)
+        return super().on_enter_election(sender, message)
+
+    def is_halted_above(self, leader: int) -> bool:
+        """Return whether a leader higher than this one has halted the node, and was heard within 2·T."""
+        if self.status is not Status.ELECTION or self.halted is None or self.halted <= leader:
+            return False
+        return self.now_us < self.heard_us(self.halted) + 2 * self.t_us
+
+
+class Bully(RefuseLowerLeader):
     """Garcia-Molina's bully: the highest node that is up leads."""
 
     name: ClassVar[str] = "bully"
@@ -334,7 +363,9 @@ class Bully(StepDownForHigher):
     class Parameters(BullyListing.Parameters, frozen=True):
         """A time of 0 is derived from T."""
 
-        without: tuple[Literal["retry_if_no_takeover", "step_down_for_higher", "all"], ...] = ()
+        without: tuple[
+            Literal["retry_if_no_takeover", "step_down_for_higher", "refuse_lower_leader", "all"], ...
+        ] = ()
         """Repairs to leave out; all: the listings alone."""
 
     @classmethod

@@ -5,21 +5,20 @@ What is said to hold was explored: three nodes, two kills and a restart, in the 
 
 from lab.protocols.departures import CHOW_JOHNSON, NOTES_1982, Quotation, Reading, Repair, Value
 
-__all__ = ["READINGS", "RETRY_IF_NO_TAKEOVER", "STEP_DOWN_FOR_HIGHER"]
+__all__ = ["READINGS", "REFUSE_LOWER_LEADER", "RETRY_IF_NO_TAKEOVER", "STEP_DOWN_FOR_HIGHER"]
 
 _LEAVES = Quotation(CHOW_JOHNSON, "listing 10.20", "If highest = False return()")
+_IN_TURN = Quotation(
+    CHOW_JOHNSON,
+    "listing 10.20",
+    "For every lower-priority processor p send(p,Enter_Election) [wait up to T seconds for (EE_answer)",
+)
 _RESTARTS = Quotation(NOTES_1982, "step 3.2", "otherwise, i will restart the election protocol")
 
 _HALTING = Reading(
     "halting",
     "does stage 2 wait for the answer of a node before it sends to the next?",
-    (
-        Quotation(
-            CHOW_JOHNSON,
-            "listing 10.20",
-            "For every lower-priority processor p send(p,Enter_Election) [wait up to T seconds for (EE_answer)",
-        ),
-    ),
+    (_IN_TURN,),
     (
         Value(
             "in_order",
@@ -29,9 +28,8 @@ _HALTING = Reading(
         Value(
             "at_once",
             "no: it sends to all, and waits once",
-            "A1.1 fails, with crashes alone: a node that a higher leader has halted is halted by a lower one that "
-            "comes late, and follows it",
-            "bully-two-leaders",
+            "All assertions hold with all repairs, but A1.1 fails without refuse_lower_leader, with crashes "
+            "alone: a node that a higher leader has halted is halted by a lower one that comes late, and follows it",
         ),
     ),
 )
@@ -71,8 +69,8 @@ _ANSWERING = Reading(
         Value(
             "always",
             "yes: the answers stand outside the if",
-            "All assertions hold if nodes are halted in order; if at once, A1.2 and A2 fail: a leader counts on a "
-            "node that does not follow it",
+            "All assertions hold with all repairs. If nodes are halted at once, A1.2 and A2 fail without "
+            "refuse_lower_leader: a leader counts on a node that does not follow it",
         ),
     ),
 )
@@ -103,4 +101,15 @@ STEP_DOWN_FOR_HIGHER = Repair(
         Quotation(CHOW_JOHNSON, "listing 10.21", "if State = Normal, send(sender,AYN_answer; True)"),
         Quotation(NOTES_1982, "theorem 1", "satisfies Assertion 1-2 as long as Assumption 1-9 holds"),
     ),
+)
+REFUSE_LOWER_LEADER = Repair(
+    "refuse_lower_leader",
+    "one reading",
+    "if all lower nodes are halted at once, a node that a higher leader has halted does not let a lower one halt "
+    "it: for 2·T, and as long as it is in Election",
+    "with halting=at_once, a leader does not wait until the nodes between it and another one are halted. A lower "
+    "leader that is not yet halted gets a node that the higher one counts on",
+    "A1.1",
+    ("bully-two-leaders",),
+    (_IN_TURN, Quotation(CHOW_JOHNSON, "listing 10.21", "halted = newleader")),
 )

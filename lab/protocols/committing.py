@@ -18,13 +18,25 @@ Duplicate operations are performed once; a message about a transaction that is d
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
+from msgspec import Struct
+
 from lab.kernel import Payload, Request, Timing, on, procedure
 from lab.protocols.cost import CommitCost, Formula
 from lab.protocols.ledger import Part
 from lab.protocols.participant_storage import ParticipantStorage
 from lab.protocols.transaction import Entry, Operation, Plan, State, Transaction
 
-__all__ = ["Abort", "Commit", "Committing", "Prepare"]
+__all__ = ["Abort", "Commit", "Committing", "Participation", "Prepare"]
+
+
+class Participation(Struct, frozen=True):
+    """The part of a node in a transaction: ``following`` operations of the plan come after its first one."""
+
+    transaction: Transaction
+    following: int
+
+    def __str__(self) -> str:
+        return str(self.transaction)
 
 
 class Performed(Payload, frozen=True, omit_defaults=True):
@@ -34,11 +46,12 @@ class Performed(Payload, frozen=True, omit_defaults=True):
 
 
 class Perform(Request[Performed], frozen=True):
-    """Perform this operation, the one at ``place`` in the plan."""
+    """Perform this operation, the one at ``place`` in the plan; ``following`` operations come after it."""
 
     transaction: Transaction
     place: int
     operation: Operation
+    following: int
 
     def __str__(self) -> str:
         return f"transaction {self.transaction}; {self.operation}"
@@ -88,7 +101,8 @@ class Committing(ParticipantStorage):
         """The timeout of participants."""
 
         decision_timeout_us: int = 0
-        """Time to wait: for Prepare before a participant aborts, for the decision before it asks; 0: 3·T."""
+        """Time to wait: for Prepare before a participant aborts (and T for each operation of the plan that comes
+        after its first one), for the decision before it asks; 0: 3·T."""
 
     @classmethod
     def formulas(cls) -> list[Formula]:
@@ -144,7 +158,7 @@ class Committing(ParticipantStorage):
         if against:
             self._decide(transaction, False)
         else:
-            self.begin(self.participate, key=transaction)
+            self.begin(self.participate, key=Participation(transaction, message.following))
         return Performed(against)
 
     # the votes
@@ -175,9 +189,13 @@ class Committing(ParticipantStorage):
     # the participant
 
     @procedure
-    async def participate(self, transaction: Transaction) -> None:
+    async def participate(self, participation: Participation) -> None:
         """Take part from the first operation to the decision."""
         raise NotImplementedError
+
+    def _prepare_within_us(self, participation: Participation) -> int:
+        """Return the time to wait for Prepare: each operation after this node's first takes at most T."""
+        return self._timeout_us + participation.following * self.timing.t_us
 
     @on(Commit)
     def on_commit(self, sender: int, message: Commit) -> Acknowledged:
@@ -209,7 +227,7 @@ class Committing(ParticipantStorage):
         self._write(Entry("begin", transaction, participants))
         place = 0
         while place < len(plan.operations):
-            against = await self._request_operation(transaction, place, plan.operations[place])
+            against = await self._request_operation(plan, place)
             if against:
                 self.note(f"{transaction} is aborted: {against}")
                 return False
@@ -219,12 +237,14 @@ class Committing(ParticipantStorage):
     def _participants(self, plan: Plan) -> tuple[int, ...]:
         return tuple(sorted({self.id, *(self._accounts[each.account] for each in plan.operations)}))
 
-    async def _request_operation(self, transaction: Transaction, place: int, operation: Operation) -> str:
+    async def _request_operation(self, plan: Plan, place: int) -> str:
         """Have one operation performed; return the reason if it was refused, otherwise ""."""
+        operation = plan.operations[place]
         node = self._accounts[operation.account]
         if node == self.id:
-            return self._perform(transaction, place, operation)
-        answer = await self.ask(node, Perform(transaction, place, operation), within=self.timing.t_us)
+            return self._perform(plan.transaction, place, operation)
+        request = Perform(plan.transaction, place, operation, len(plan.operations) - place - 1)
+        answer = await self.ask(node, request, within=self.timing.t_us)
         return f"{node} does not answer" if answer is None else answer.against
 
     async def _request_votes(self, plan: Plan, participants: tuple[int, ...]) -> bool:

@@ -41,6 +41,7 @@ def _stacked(task: type[Task], election: type[Election]) -> type[Election]:
             "workload": (*election.workload, *task.workload),
             "extension": task.extension,
             "settles_within_us": classmethod(_combined_settling(task, election)),
+            "parameter_refusal": classmethod(_combined_refusal(task, election)),
             "Parameters": _parameters(task, election),
         },
     )
@@ -54,6 +55,13 @@ def _combined_settling(task: type[Task], election: type[Election]) -> Callable[[
         return sum(bounds)
 
     return settles_within_us
+
+
+def _combined_refusal(task: type[Task], election: type[Election]) -> Callable[[type, Timing, Any], str]:
+    def parameter_refusal(cls: type, timing: Timing, parameters: Any) -> str:
+        return election.parameter_refusal(timing, parameters) or task.parameter_refusal(timing, parameters)
+
+    return parameter_refusal
 
 
 def _combined_promises(task: type[Task], election: type[Election]) -> Callable[[type, Any], tuple[str, ...]]:

@@ -35,7 +35,7 @@ from msgspec import Struct
 
 from lab.kernel import Payload, Request, on, procedure
 from lab.protocols.bank import Bank
-from lab.protocols.committing import Abort, Commit
+from lab.protocols.committing import Abort, Commit, Participation
 from lab.protocols.cost import CommitCost, Linear
 from lab.protocols.departures import Reading
 from lab.protocols.election import Election, Status
@@ -248,22 +248,22 @@ class ThreePhaseCommit(Bank, Task):
     # the participant
 
     @procedure
-    async def participate(self, transaction: Transaction) -> None:
+    async def participate(self, participation: Participation) -> None:
         """On a timeout, abort before the vote, and enter recovery after it (rules C3, P2)."""
-        state, moves_on = State.INITIAL, True
-        while moves_on and state not in DECIDED:
-            moves_on = await self._moves_on(transaction, state)
-            state = self._part(transaction).state
+        transaction, state = participation.transaction, State.INITIAL
+        moves_on = await self._moves_on(transaction, state, self._prepare_within_us(participation))
+        while moves_on and (state := self._part(transaction).state) not in DECIDED:
+            moves_on = await self._moves_on(transaction, state, self._timeout_us)
         if state is State.INITIAL:
             self._decide(transaction, False)
         elif state not in DECIDED:
             self.begin(self.terminate, key=transaction)
 
-    async def _moves_on(self, transaction: Transaction, state: State) -> bool:
+    async def _moves_on(self, transaction: Transaction, state: State, within_us: int) -> bool:
         return await self.until(
             lambda: self._part(transaction).state is not state,
             f"the next state after {state.value}: {transaction}",
-            within=self._timeout_us,
+            within=within_us,
         )
 
     @procedure

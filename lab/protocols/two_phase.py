@@ -25,6 +25,7 @@ from typing import ClassVar
 
 from lab.kernel import Auxiliary, Payload, Request, on, procedure
 from lab.protocols.bank import Bank
+from lab.protocols.committing import Participation
 from lab.protocols.cost import CommitCost, Linear
 from lab.protocols.ledger import Part
 from lab.protocols.transaction import DECIDED, Plan, State, Transaction
@@ -88,10 +89,13 @@ class TwoPhaseCommit(Bank):
         self.begin(self.announce_outcome, key=plan.transaction)
 
     @procedure
-    async def participate(self, transaction: Transaction) -> None:
+    async def participate(self, participation: Participation) -> None:
         """On a timeout, abort before the vote, and ask after it (rules C2, C3)."""
+        transaction = participation.transaction
         voted = await self.until(
-            lambda: self._has_voted(transaction), f"Prepare of {transaction}", within=self._timeout_us
+            lambda: self._has_voted(transaction),
+            f"Prepare of {transaction}",
+            within=self._prepare_within_us(participation),
         )
         if not voted:
             self._decide(transaction, False)

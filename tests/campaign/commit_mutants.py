@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lab.kernel import on, procedure
 from lab.protocols import TwoPhaseCommit
-from lab.protocols.committing import Abort, Acknowledged, Commit, Perform, Performed, Prepare, Vote
+from lab.protocols.committing import Abort, Acknowledged, Commit, Participation, Perform, Performed, Prepare, Vote
 from lab.protocols.ledger import Ledger, Part
 from lab.protocols.transaction import Entry, Plan, State, Transaction
 from lab.protocols.two_phase import Outcome, OutcomeOf
@@ -156,7 +156,8 @@ class NeverAborts(TwoPhaseCommit):
     """C3: a node that has not voted waits forever."""
 
     @procedure
-    async def participate(self, transaction: Transaction) -> None:
+    async def participate(self, participation: Participation) -> None:
+        transaction = participation.transaction
         await self.until(lambda: self._has_voted(transaction), f"Prepare of {transaction}")
         decided = await self.until(
             lambda: self._is_decided(transaction), f"the decision on {transaction}", within=self._timeout_us

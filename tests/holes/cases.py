@@ -126,7 +126,8 @@ HOLES: list[Hole] = [
         ),
         2_500_000,
         "A1.1",
-        opened_by={"halting": "at_once"},
+        parameters={"halting": "at_once"},
+        opened_by={"without": ["refuse_lower_leader"]},
         link=Link(1_000),
     ),
     Hole(

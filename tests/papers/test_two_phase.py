@@ -49,6 +49,18 @@ def _is_clean(rig: Rig) -> bool:
     return not any(view.state["open"] or view.state["locks"] for view in rig.cluster.nodes.values())
 
 
+@pytest.mark.parametrize("protocol", ["2pc", "3pc", "e3pc"])
+@pytest.mark.parametrize(("line", "nodes"), [("withdraw 350", 4), ("collect 10 checking", 10)])
+def test_C1_C3_a_plan_of_slow_operations_commits(protocol: str, line: str, nodes: int) -> None:
+    """A participant waits for the rest of the plan, too: a message takes all of Tm here, and nothing is late."""
+    rig = Rig(range(1, nodes + 1), protocol=find_protocol(protocol), latency_us=TM_US).started()
+    rig.run(20 * _S)
+    leader = max(rig.cluster.nodes)
+    _give_command(rig, leader, line)
+    _reach(rig, "committed", leader, 1)
+    assert not [step for step in rig.steps if any("aborted" in note for note in step.notes)]
+
+
 def test_C1_all_yes_commits() -> None:
     """The plan of the lecture notes: 100 and 300 go to checking, and 350 is cashed out after the commit point."""
     rig = _begun()

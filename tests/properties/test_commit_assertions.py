@@ -507,7 +507,7 @@ class LeadsNothing(ThreePhaseCommit):
 class WaitsForCoordinator(ThreePhaseCommit):
     """C3: a participant that has not voted does not abort by itself."""
 
-    async def _moves_on(self, transaction: Transaction, state: State) -> bool:
+    async def _moves_on(self, transaction: Transaction, state: State, within_us: int) -> bool:
         return await self.until(lambda: self._part(transaction).state is not state, "the next state")
 
 

@@ -201,6 +201,9 @@ def _info_of(config: RunConfig, protocol: type[Algorithm], parameters: dict[str,
         require_simulable(protocol)
     file, source = source_of(protocol)
     converted = _converted(protocol, parameters)
+    refusal = protocol.parameter_refusal(config.timing, converted)
+    if refusal:
+        raise NotRunnableError(refusal)
     return ProtocolInfo(
         protocol.name,
         {**parameters, **protocol.fixed_parameters},
