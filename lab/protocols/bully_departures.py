@@ -29,7 +29,8 @@ _HALTING = Reading(
             "at_once",
             "no: it sends to all, and waits once",
             "All assertions hold with all repairs, but A1.1 fails without refuse_lower_leader, with crashes "
-            "alone: a node that a higher leader has halted is halted by a lower one that comes late, and follows it",
+            "alone: a node that a higher leader has halted is halted by a lower one that comes late, and follows "
+            "it",
         ),
     ),
 )
