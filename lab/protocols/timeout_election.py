@@ -37,8 +37,8 @@ class TimeoutElection(Election):
             return ""
         return (
             f"coordinator_timeout={format_us(timeout_us)} is less than T, {format_us(timing.t_us)}, which an "
-            "answer may take, so that a coordinator that is up would be presumed failed; choose a longer one, or a "
-            "shorter T"
+            "answer may take, so that a coordinator that is up would be presumed failed; choose a longer one, or "
+            "a shorter T"
         )
 
     @cached_property
