@@ -45,13 +45,13 @@ class Performed(Payload, frozen=True, omit_defaults=True):
     against: str = ""
 
 
-class Perform(Request[Performed], frozen=True):
+class Perform(Request[Performed], frozen=True, omit_defaults=True):
     """Perform this operation, the one at ``place`` in the plan; ``following`` operations come after it."""
 
     transaction: Transaction
     place: int
     operation: Operation
-    following: int
+    following: int = 0
 
     def __str__(self) -> str:
         return f"transaction {self.transaction}; {self.operation}"

@@ -73,6 +73,8 @@ def test_a_message_runs_the_lines_of_its_handler(bully: RecordStore) -> None:
     """The reached lines of its body, in execution order, and those of the functions it calls."""
     number, _ = _first(bully, _enters_election)
     assert _texts(bully, _run(bully, number, Bully)) == [
+        'if self.parameters.halting == "at_once" and self.is_halted_above(sender):',
+        "return super().on_enter_election(sender, message)",
         "self.status = Status.ELECTION",
         "self.stop_processing()",
         "self.stop(self.election, self.check, self.coordinator_timeout)",
