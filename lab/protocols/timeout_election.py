@@ -32,8 +32,8 @@ class TimeoutElection(Election):
     @classmethod
     def parameter_refusal(cls, timing: Timing, parameters: Any) -> str:
         """Refuse a timeout within which a node that is up may not have been heard: an answer takes up to T."""
-        timeout_us = parameters.timeout_us(timing)
-        if timeout_us >= timing.t_us:
+        timeout_us = parameters.coordinator_timeout_us
+        if timeout_us == 0 or timeout_us >= timing.t_us:
             return ""
         return (
             f"coordinator_timeout={format_us(timeout_us)} is less than T, {format_us(timing.t_us)}, which an "

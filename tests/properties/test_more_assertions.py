@@ -494,7 +494,7 @@ def test_stages_holds() -> None:
 )
 def test_stages_not(mutant: type[Bully], text: str) -> None:
     """Stage 3 is left out; or a node obeys a leader whose election another one has ended."""
-    parameters = mutant.Parameters(halting="at_once")
+    parameters = mutant.Parameters(halting="at_once", without=("refuse_lower_leader",))
     rig = Rig([1, 2, 3], protocol=mutant, latency_us=1_000, parameters=parameters).started()
     rig.do("at 1s kill 3", "at 1s delay 2->1 20ms", "at 1s delay 3->2 30ms")
     rig.do("at 1s on send EnterElection 2->1 restart 3")
