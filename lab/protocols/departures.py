@@ -3,8 +3,8 @@
 * A **reading** is one of several ways to understand the text. It is a parameter; its values are the ways.
 * A **repair** is a class that overrides a few methods of the listing. It can be left out: ``without=NAME``; with
   ``without=all`` the text runs alone. It closes a *gap* if an assertion fails without it in every reading, while
-  all assumptions hold; if there is a reading in which none fails, but it is not taken here, it is needed in *one
-  reading*; it goes *beyond the promise* if an assumption has to be broken first.
+  all assumptions hold; if there is a reading in which none fails without it, it is needed in *one reading* of
+  those that can be chosen; it goes *beyond the promise* if an assumption has to be broken first.
 
 Each says on which words it rests.
 """
