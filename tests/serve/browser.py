@@ -101,9 +101,10 @@ class Browser:
         self._socket = self._page
 
     def go_to(self, address: str) -> None:
-        """Open this address, and wait until it has loaded."""
+        """Open this address, and wait until it has loaded (and not the page of before, at the same address)."""
+        self.call("Runtime.evaluate", expression="window.wasBefore = true")
         self.call("Page.navigate", url=address)
-        self.shows("document.readyState === 'complete' && location.href !== 'about:blank'")
+        self.shows("document.readyState === 'complete' && !window.wasBefore")
 
     def finds(self, expression: str) -> Any:
         """Return the value of a JavaScript expression in the page."""

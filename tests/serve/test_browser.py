@@ -76,8 +76,7 @@ def _begin(browser: Browser) -> None:
 
 def test_an_exercise_is_solved_in_a_browser(server: Server, browser: Browser) -> None:
     """With keys only; the page sends requests to the server only, and reports no errors."""
-    browser.go_to(server.page())
-    browser.type("abcd-abcd-abcd-abcd\r")
+    _go_in(browser, server, "abcd-abcd-abcd-abcd")
     assert "unknown code" in browser.shows("document.querySelector('[role=alert]')?.textContent")
     _come_in(browser, server, server.invite("anna"))
     assert browser.finds("document.title") == "anna"
