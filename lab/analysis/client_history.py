@@ -2,8 +2,9 @@
 
 An operation that was not answered in time, or whose client crashed, may have happened: it has no known outcome,
 and the client goes on under a new name (``c4``, then ``c4.1``). One that only reads has simply failed. Errors are
-those of Maelstrom's protocol: most say that the operation did not happen, and will not; the others that nobody
-knows.
+those of Maelstrom's protocol: most say that the operation did not happen, and will not; the others, and all that
+the protocol does not know, that nobody knows. An answer that is none to its request, such as ``banana`` to a read,
+is malformed: that is a failure of the server, whatever the workload.
 
 The last reads of clients, by which some workloads are judged, are due when the cluster has come to rest. So they
 are no evidence if a fault is in force then, or has struck since the clients stopped, or if a service is down.
@@ -16,18 +17,26 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.histories.operations import ErrorReply, History, HistoryBuilder, HistoryError, Outcome
+from lab.histories.anomalies import MODELS, ConsistencyModel
+from lab.histories.operations import (
+    ERRORS,
+    INDEFINITE,
+    ErrorReply,
+    History,
+    HistoryBuilder,
+    HistoryError,
+    Operation,
+    Outcome,
+)
 from lab.histories.results import ABOUT_LAST_READS, CheckResult, Finding
-from lab.histories.workloads import WORKLOADS
+from lab.histories.sets import MOST_FINDINGS
+from lab.histories.workloads import DEFAULT_MODEL, WORKLOADS
 from lab.kernel import Fired, Message, Received, Step
 from lab.protocols.clients import CLIENTS
-from lab.protocols.workloads import may_have_happened, operation_of, result_of
+from lab.protocols.workloads import may_have_happened, mistake_in, operation_of, result_of
 from lab.recording.records import Fault, Header, Process, Record
-from lab.units import format_us
+from lab.units import format_count, format_us
 
-_INDEFINITE = (0, 13)
-"""The codes of errors after which the operation may have happened; so may those from 1,000 on."""
-_FIRST_OF_ITS_OWN = 1000
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -41,10 +50,33 @@ class _Call(Struct, frozen=True):
     value: Any
 
 
+class Completion(Struct, frozen=True):
+    """The end of an operation that was answered. ``mistake``: why the answer is none; empty if it is one."""
+
+    outcome: Outcome
+    result: Any = None
+    error: ErrorReply | None = None
+    mistake: str = ""
+
+    @classmethod
+    def of(cls, kind: str, f: str, value: Any, answer_kind: str, body: Mapping[str, Any]) -> "Completion":
+        """Return how an answer ends an operation, whose request has this ``kind``."""
+        unknown: Outcome = "info" if may_have_happened(f) else "fail"
+        mistake = mistake_in(kind, answer_kind, body)
+        if mistake:
+            return cls(unknown, mistake=mistake)
+        if answer_kind != "Error":
+            return cls("ok", result_of(kind, value, body))
+        error = ErrorReply(body["code"], str(body.get("text", "")))
+        is_definite = error.code in ERRORS and error.code not in INDEFINITE
+        return cls("fail" if is_definite else unknown, error=error)
+
+
 class ClientHistory:
     """The operations of the clients in the records passed to ``observe``, in order.
 
-    ``workload`` is what they do; empty if there are none. ``messages`` counts those that all nodes sent.
+    ``workload`` is what they do, empty if there are none; ``model`` the consistency model that transactions are
+    judged by. ``messages`` counts those that all nodes sent. ``malformed``: the answers that are none.
     """
 
     def __init__(self, header: Header) -> None:
@@ -56,6 +88,8 @@ class ClientHistory:
         self._final_us = final_us if isinstance(final_us, int) else None
         until_us = clients[0].parameters.get("until_us") if clients else None
         self._until_us = until_us if isinstance(until_us, int) else None
+        self.model = client_model(clients[0].parameters) if clients else DEFAULT_MODEL
+        self.malformed: list[Finding] = []
         self._struck = ""
         self._in_force: dict[int, str] = {}
         self._paused: set[int] = set()
@@ -141,39 +175,32 @@ class ClientHistory:
                 self._builder.invoke(self._name(step.node), *operation, step.at_us, is_final=is_final)
 
     def _answered(self, step: Step, call: _Call, answer: Message) -> None:
-        body = _body_of(answer)
-        error = None if answer.kind != "Error" else error_of(body)
-        result = result_of(call.kind, call.value, body) if error is None else None
-        self._end(step.node, outcome_of(error), result, step.at_us, error)
+        found = Completion.of(call.kind, call.f, call.value, answer.kind, _body_of(answer))
+        operation = self._end(step.node, found.outcome, found.result, step.at_us, found.error)
+        if found.mistake:
+            text = f"{operation.process} {operation.f} was answered {found.mistake}"
+            self.malformed.append(Finding("malformed", text, (operation,)))
 
-    def _end(self, node: int, outcome: Outcome, result: Any, at_us: int, error: ErrorReply | None = None) -> None:
+    def _end(
+        self, node: int, outcome: Outcome, result: Any, at_us: int, error: ErrorReply | None = None
+    ) -> Operation:
         call = self._calls.pop(node)
         if outcome == "info" and not may_have_happened(call.f):
             outcome = "fail"
-        self._builder.complete(self._name(node), outcome, result, max(at_us, call.at_us), error)
+        operation = self._builder.complete(self._name(node), outcome, result, max(at_us, call.at_us), error)
         if outcome == "info":
             self._renamed[node] += 1
+        return operation
 
     def _name(self, node: int) -> str:
         renamed = self._renamed[node]
         return f"{self._names[node]}.{renamed}" if renamed else self._names[node]
 
 
-def error_of(body: Mapping[str, Any]) -> ErrorReply:
-    """Return the error that an answer reports."""
-    code = body.get("code")
-    return ErrorReply(code if isinstance(code, int) else str(code), str(body.get("text", "")))
-
-
-def outcome_of(error: ErrorReply | None) -> Outcome:
-    """Return the outcome of an operation that was answered, with this error if there was one.
-
-    Of an error that is not definite, such as one with a code of the program's own, it is unknown.
-    """
-    if error is None:
-        return "ok"
-    code = error.code
-    return "fail" if isinstance(code, int) and code not in _INDEFINITE and code < _FIRST_OF_ITS_OWN else "info"
+def client_model(parameters: Mapping[str, Any]) -> ConsistencyModel:
+    """Return the consistency model that clients with these parameters are judged by."""
+    named = parameters.get("model")
+    return next((each for each in MODELS if each == named), DEFAULT_MODEL)
 
 
 def check_clients(clients: ClientHistory) -> CheckResult | None:
@@ -184,8 +211,11 @@ def check_clients(clients: ClientHistory) -> CheckResult | None:
     """
     if clients.workload not in WORKLOADS:
         return None
+    if clients.malformed:
+        evidence = f"{format_count(len(clients.malformed), 'answer')} malformed"
+        return CheckResult(clients.workload, "fails", evidence, tuple(clients.malformed[:MOST_FINDINGS]))
     try:
-        result = WORKLOADS[clients.workload].check(clients.history)
+        result = WORKLOADS[clients.workload].check(clients.history, clients.model)
     except HistoryError as error:
         return CheckResult(
             clients.workload, "fails", "an answer is malformed", (Finding("malformed", str(error)),)

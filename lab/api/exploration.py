@@ -21,7 +21,7 @@ from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
 from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.members import require_executable
-from lab.worlds.loading.roles import calls_of
+from lab.worlds.loading.roles import calls_of, model_for
 
 _TIMING = Timing(100_000, 100_000)
 """With Tm = Tp all times are multiples of Tm, and a request with its answer takes less than T."""
@@ -116,6 +116,7 @@ def explore(
     parameters: dict[str, Any] | None = None,
     role: Mapping[str, Protocol] = MappingProxyType({}),
     workload: str | None = None,
+    model: str | None = None,
     clients: Sequence[str] = (),
     properties: str | Path | None = None,
 ) -> Exploration:
@@ -127,7 +128,8 @@ def explore(
     the protocol. The search stops after so many ``states``, or at that ``depth``. ``role`` gives nodes of the
     cluster another protocol (``{"3": "ring"}``), which breaks assumption 1. Each of the ``clients`` calls the
     operations of a ``workload`` that it is given (``"write 0 1; read 0"``), each at any moment, and their history
-    is judged. ``properties`` is a file with properties of your own. ``lab explore --help`` says more.
+    is judged; ``model`` is the consistency model of transactions. ``properties`` is a file with properties of your
+    own. ``lab explore --help`` says more.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings or a protocol that cannot be explored,
     CommandError for a wrong command, KeyboardInterrupt at Ctrl-C.
@@ -148,6 +150,7 @@ def explore(
         depth,
         workload or "",
         calls,
+        "" if model is None else model_for(workload, model, cluster.settings.written),
     )
     explorer = explorer_of(campaign, cluster.protocol, campaign.set_ups[0])
     try:

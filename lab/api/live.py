@@ -148,6 +148,7 @@ def live(
     parameters: dict[str, Any] | None = None,
     record: str | Path | None = None,
     workload: str | None = None,
+    model: str | None = None,
     clients: int | None = None,
     rate: int = 5,
     services: Sequence[str] = (),
@@ -166,7 +167,8 @@ def live(
     arguments = ClusterArguments(protocol, nodes, t, parameters, latency, jitter, role, properties)
     if not 1 <= len(arguments.ids) <= _MOST_NODES:
         raise UserError(f"nodes={nodes!r}: a live run allows 1 to {_MOST_NODES} nodes; simulate allows more")
-    roles = arguments.roles(Wanted(workload, clients, rate, tuple(services)), None)
+    written = arguments.settings.written
+    roles = arguments.roles(Wanted.of_values(workload, clients, rate, services, model, written), None)
     lines = lines_of(script, arguments.scope(roles))
     folder = TemporaryDirectory(prefix="lab-") if record is None else None
     path = Path("run.jsonl" if record is None else record)

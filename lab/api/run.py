@@ -292,6 +292,7 @@ def simulate(
     jitter: Time | None = None,
     parameters: dict[str, Any] | None = None,
     workload: str | None = None,
+    model: str | None = None,
     clients: int | None = None,
     rate: int = 5,
     services: Sequence[str] = (),
@@ -304,8 +305,9 @@ def simulate(
     of which may follow the one before it; ``faults`` are kinds of random faults (``"kill,pause"``), drawn from the
     seed. ``t`` is the bound T for a request and its answer; a message takes ``latency`` plus or minus ``jitter``,
     by default Tm/4 and Tm/8. ``parameters`` are those of the protocol, as ``--set`` of ``lab run`` has them.
-    ``clients`` call the operations of a ``workload``, each ``rate`` times a second; ``services`` run outside the
-    cluster. ``role`` gives nodes of the cluster another protocol (``{"4,5": "ring"}``), which breaks assumption 1.
+    ``clients`` call the operations of a ``workload``, each ``rate`` times a second; ``model`` is the consistency
+    model by which transactions are judged, by default strict serializable; ``services`` run outside the cluster.
+    ``role`` gives nodes of the cluster another protocol (``{"4,5": "ring"}``), which breaks assumption 1.
     ``properties`` is a file with properties of your own, by which the run is judged, too.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, CommandError for a wrong script.
@@ -314,7 +316,7 @@ def simulate(
     cluster = ClusterArguments(protocol, nodes, t, parameters, latency, jitter, role, properties)
     found, timing, ids, values = cluster.protocol, cluster.timing, cluster.ids, cluster.parameters
     settings, end_us = cluster.settings, us_of(for_)
-    roles = cluster.roles(Wanted(workload, clients, rate, tuple(services)), end_us)
+    roles = cluster.roles(Wanted.of_values(workload, clients, rate, services, model, settings.written), end_us)
     text = "\n".join(lines_of(script, cluster.scope(roles)))
     drawn: tuple[str, ...] = ()
     if faults:

@@ -118,6 +118,7 @@ def check(
     strict: bool = False,
     workers: int = 1,
     workload: str | None = None,
+    model: str | None = None,
     clients: int | None = None,
     rate: int = 5,
     services: Sequence[str] = (),
@@ -128,9 +129,10 @@ def check(
     ``nodes`` is their number, or a range from which each run draws it. ``faults`` are the kinds of faults,
     ``find`` the only assertion that counts, if given; with ``strict``, violations count that are excused by broken
     assumptions. With a ``workload``, every run has ``clients`` (by default one for each node), which call ``rate``
-    operations a second each; their history is one more assertion, named after the workload. ``services`` run
-    outside the cluster. ``properties`` is a file with properties of your own. The result depends on the arguments
-    alone, not on the number of ``workers``, which are processes.
+    operations a second each; their history is one more assertion, named after the workload, and transactions are
+    judged by the consistency ``model``, by default strict serializable. ``services`` run outside the cluster.
+    ``properties`` is a file with properties of your own. The result depends on the arguments alone, not on the
+    number of ``workers``, which are processes.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, RunawayError if messages multiply
     while all assumptions are intact.
@@ -145,7 +147,8 @@ def check(
     arguments = Arguments(protocol=target_of(protocol, properties), t=text_of(t), set_=given)
     found, timing = load_protocol(arguments.target), arguments.timing()
     ids = tuple(range(1, most + 1))
-    roles = roles_of(Wanted(workload, clients, rate, tuple(services)), found, ids, timing, None, arguments.written)
+    wanted = Wanted.of_values(workload, clients, rate, services, model, arguments.written)
+    roles = roles_of(wanted, found, ids, timing, None, arguments.written)
     base = simulation_header(found, ids, timing, parameters_of(found, given, arguments.written))
     plan = plan_of(found, (least, most), fault_kinds(faults, arguments.written), timing)
     campaign = Campaign(

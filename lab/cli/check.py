@@ -220,7 +220,7 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
     timing = timing_of(options.t)
     faults = wanted_faults(options.faults, systematic)
     find = wanted_assertion(options.find, protocol.promises, options.workload, protocol.name)
-    wanted = wanted_outside(options.workload, options.clients, options.rate, options.service, options.sandbox)
+    wanted = wanted_outside(options, options.sandbox)
     nodes = options.nodes or (SYSTEMATIC_NODES if systematic else DEFAULT_NODES)
     least, most = node_range(nodes, _MOST_NODES)
     runs_wanted, parts = (

@@ -12,6 +12,7 @@ from lab.cli.options import (
     Clients,
     Faults,
     Junit,
+    Model,
     OwnProperties,
     Parameters,
     Rate,
@@ -123,6 +124,7 @@ class CheckOptions(Struct, frozen=True):
     properties: OwnProperties = None
     sandbox: Sandbox = False
     workload: Workload = None
+    model: Model = None
     clients: Clients = None
     rate: Rate = None
     service: Services = None
@@ -162,7 +164,8 @@ class CheckOptions(Struct, frozen=True):
 
 PLANNING = (
     *("runs", "seed", "nodes", "faults", "systematic", "find", "strict", "t", "set_", "properties", "sandbox"),
-    *("blind", "parts", "workload", "clients", "rate", "service", "program", "lens", "for_", "repetitions"),
+    *("blind", "parts", "workload", "model", "clients", "rate", "service", "program", "lens", "for_"),
+    "repetitions",
 )
 """The options that say what is to be run, which a campaign that is resumed has."""
 

@@ -326,7 +326,7 @@ def _resume_command(options: CheckOptions, campaign: Campaign) -> list[str]:
 
 
 def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm], command: str) -> Campaign:
-    wanted = wanted_outside(options.workload, options.clients, options.rate, options.service)
+    wanted = wanted_outside(options)
     usual = _DEFAULT_KINDS if wanted.workload is None else _DEFAULT_KINDS_WITH_CLIENTS
     text = usual if options.faults == DEFAULT_FAULTS else options.faults
     faults = LIVE_FAULTS if text == "all" else fault_kinds(text)

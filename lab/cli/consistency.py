@@ -10,12 +10,11 @@ from typer import Argument, Option
 from lab.analysis.client_history import ClientHistory
 from lab.cli.documents import Document, Json, print_json
 from lab.cli.history_report import OutcomeCounts, count_line, result_lines
-from lab.cli.options import command, one_of, whole_number, writable
+from lab.cli.options import Model, command, one_of, whole_number, writable
 from lab.cli.progress import Progress
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.durable import write_durably
 from lab.foreign_file import LARGEST_DATA, read_foreign_text
-from lab.histories.anomalies import MODELS
 from lab.histories.history_files import edn_lines, jsonl_lines, read_edn_history, read_jsonl_history
 from lab.histories.linearizability import MAX_STATES
 from lab.histories.operations import History, HistoryError
@@ -24,6 +23,7 @@ from lab.histories.transaction_result import TransactionResult
 from lab.histories.workloads import DEFAULT_MODEL, WORKLOADS
 from lab.output import print_line
 from lab.recording.reader import NotARecordingError, RecordStore, open_recording
+from lab.worlds.loading.roles import model_for
 
 _SUFFIXES = {".edn": edn_lines, ".jsonl": jsonl_lines}
 
@@ -51,10 +51,7 @@ class ConsistencyOptions(Struct, frozen=True):
             autocompletion=_complete_workload,
         ),
     ] = None
-    model: Annotated[
-        str | None,
-        Option(metavar="MODEL", help=f"Of transactions: {', '.join(MODELS)}.  \\[default: {DEFAULT_MODEL}]"),
-    ] = None
+    model: Model = None
     states: Annotated[
         str | None,
         Option(
@@ -123,10 +120,7 @@ def consistency(options: ConsistencyOptions) -> int:
     """
     name, history = _read(options)
     workload = WORKLOADS[name]
-    if options.model is not None and workload.transactions is None:
-        named = " and ".join(name for name, each in WORKLOADS.items() if each.transactions is not None)
-        raise UsageError(f"--model applies to transactions: {named}; leave it out")
-    model = DEFAULT_MODEL if options.model is None else one_of("--model", options.model, MODELS)
+    model = DEFAULT_MODEL if options.model is None else model_for(name, options.model)
     states = MAX_STATES if options.states is None else whole_number("--states", options.states, 1)
     out = None if options.out is None else _checked(options.out)
     with Progress(f"checking {options.file.name}"):

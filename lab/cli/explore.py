@@ -25,6 +25,7 @@ from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
     CommandChecker,
     Junit,
+    Model,
     OwnProperties,
     Parameters,
     base_header,
@@ -63,7 +64,7 @@ from lab.worlds.explored.explorer import INTERRUPTED, NeverSettledError, SearchT
 from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
 from lab.worlds.loading.members import MemberTarget, members_in, require_executable
-from lab.worlds.loading.roles import EXPLORED_WORKLOADS, calls_of
+from lab.worlds.loading.roles import EXPLORED_WORKLOADS, calls_of, model_for
 from lab.worlds.loading.settings import parameters_of, target_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 
@@ -142,6 +143,7 @@ class ExploreOptions(Struct, frozen=True):
         str | None,
         Option(metavar="NAME", help=f"Judge the history of clients: {', '.join(EXPLORED_WORKLOADS)}."),
     ] = None
+    model: Model = None
     client: Annotated[
         list[str],
         Option(
@@ -316,8 +318,8 @@ def _junit_suite(document: ExploreDocument) -> JUnitSuite:
 # from the options to set-ups
 
 _PLANNING = (
-    *("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "suspicions", "role", "workload", "client"),
-    *("from_", "do", "states", "depth", "set_", "properties"),
+    *("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "suspicions", "role", "workload", "model"),
+    *("client", "from_", "do", "states", "depth", "set_", "properties"),
 )
 """The options that say what is to be explored, which a campaign that is resumed has."""
 
@@ -356,6 +358,7 @@ def _planned(options: ExploreOptions, file: CampaignFile) -> tuple[ExplorationCa
         depth,
         options.workload or "",
         calls_of(options.workload, options.client, protocol),
+        "" if options.model is None else model_for(options.workload, options.model),
     )
     for set_up in set_ups:
         _check_commands(options.do and campaign.commands_in(protocol, set_up), protocol, campaign, set_up)

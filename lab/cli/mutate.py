@@ -19,6 +19,7 @@ from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
     Clients,
     Faults,
+    Model,
     OwnProperties,
     Parameters,
     Rate,
@@ -135,6 +136,7 @@ class MutateOptions(Struct, frozen=True):
     t: RequestBound = None
     set_: Parameters = []
     workload: Workload = None
+    model: Model = None
     clients: Clients = None
     rate: Rate = None
     service: Services = None
@@ -300,7 +302,7 @@ class _Session:
         bound = 0 if options.systematic is None else whole_number("--systematic", options.systematic, 1)
         least, most = node_range(options.nodes or (SYSTEMATIC_NODES if bound else DEFAULT_NODES), _MOST_NODES)
         runs = 0 if bound and options.runs is None else whole_number("--runs", options.runs or _DEFAULT_RUNS, 1)
-        wanted = wanted_outside(options.workload, options.clients, options.rate, options.service)
+        wanted = wanted_outside(options)
         base = base_header(self.protocol, most, timing, self.parameters)
         roles = roles_of(wanted, self.protocol, base.nodes, timing, None)
         plan = plan_of(self.protocol, (least, most), wanted_faults(options.faults, bound), timing)

@@ -24,6 +24,8 @@ from lab.cli.program import app
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, fail
 from lab.durable import write_durably
 from lab.foreign_file import read_foreign_text
+from lab.histories.anomalies import MODELS
+from lab.histories.workloads import DEFAULT_MODEL
 from lab.kernel import Protocol, Timing
 from lab.output import print_remark, print_text
 from lab.places import new_recording_path
@@ -136,6 +138,14 @@ Workload = Annotated[
         metavar="NAME",
         help=f"Let clients call operations of the nodes, and judge their history: {', '.join(WORKLOADS)}. See lab "
         "guide workloads.",
+    ),
+]
+Model = Annotated[
+    str | None,
+    Option(
+        metavar="MODEL",
+        help=f"Judge the transactions of the workload by this consistency model: {', '.join(MODELS)}.  "
+        f"\\[default: {DEFAULT_MODEL}]",
     ),
 ]
 Clients = Annotated[
@@ -305,12 +315,26 @@ def base_header(
     return simulation_header(protocol, tuple(range(1, count + 1)), timing, parameters or {}, members=members)
 
 
-def wanted_outside(
-    workload: str | None, clients: str | None, rate: str | None, services: str | None, sandbox: bool = False
-) -> Wanted:
+class OutsideOptions(typing.Protocol):
+    """The options of a command for clients and services."""
+
+    @property
+    def workload(self) -> str | None: ...
+    @property
+    def model(self) -> str | None: ...
+    @property
+    def clients(self) -> str | None: ...
+    @property
+    def rate(self) -> str | None: ...
+    @property
+    def service(self) -> str | None: ...
+
+
+def wanted_outside(options: OutsideOptions, sandbox: bool = False) -> Wanted:
     """Return the clients and services given with their options. Raises UsageError."""
+    services = named_services(options.service)
     try:
-        return Wanted.of(workload, clients, rate, named_services(services), sandbox)
+        return Wanted.of(options.workload, options.clients, options.rate, services, sandbox, model=options.model)
     except SettingError as error:
         raise UsageError(str(error)) from None
 

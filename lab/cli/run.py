@@ -19,6 +19,7 @@ from lab.cli.options import (
     Clients,
     CommandChecker,
     HeadlessJson,
+    Model,
     OwnProperties,
     Parameters,
     Rate,
@@ -109,6 +110,7 @@ class RunOptions(Settings, frozen=True, kw_only=True):
     ] = None
     role: Roles = field(default_factory=list)
     workload: Workload = None
+    model: Model = None
     clients: Clients = None
     rate: Rate = None
     service: Services = None
@@ -298,7 +300,7 @@ def run_config(options: RunOptions) -> RunConfig:
     if protocol.is_program and not parameters.get("program"):
         raise UsageError(f"{protocol.name} shows what programs do: add --program ./my_node")
     timing = options.timing()
-    wanted = wanted_outside(options.workload, options.clients, options.rate, options.service, options.sandbox)
+    wanted = wanted_outside(options, options.sandbox)
     roles = roles_of(wanted, protocol, nodes, timing, options.end_us())
     members = members_in(options.role, protocol, nodes, parameters)
     others = protocols_of(members)
@@ -374,7 +376,7 @@ def _scenario_hint(target: str, error: str) -> str:
 def _run_scenario(scenario: Scenario, options: RunOptions) -> int:
     """Run the scenario, report, and return the exit status."""
     of_protocols = ("nodes", "t", "tm", "tp", "latency", "jitter", "set_", "properties", "do", "script")
-    for name in (*of_protocols, "workload", "clients", "rate", "service", "role"):
+    for name in (*of_protocols, "workload", "model", "clients", "rate", "service", "role"):
         if getattr(options, name):
             given = as_option(name.rstrip("_"), "")
             raise UsageError(

@@ -2,7 +2,8 @@
 
 Read: nil, true, false, integers and decimals, strings, characters, keywords, vectors, lists, sets, maps; comments,
 discarded forms (``#_``) and commas are passed over, and a tag such as ``#jepsen.history.Op`` is dropped. A keyword
-becomes a ``Keyword``; vectors and lists become lists. Symbols and ratios are no data of a history.
+becomes a ``Keyword``; vectors and lists become lists. A symbol, as Jepsen has them in the trace of an exception,
+becomes a string. Ratios are no data of a history.
 """
 
 import json
@@ -27,6 +28,7 @@ _TOKEN = re.compile(
       | (?P<end> \Z ) )""",
     re.VERBOSE | re.DOTALL,
 )
+_SYMBOL = re.compile(r"[-+]?[a-zA-Z.*!_?$%&=<>|'/\-+][\w.*+!?$%&=<>|'/:#-]*")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\"}
 _CHARACTERS = {"newline": "\n", "space": " ", "tab": "\t", "return": "\r"}
@@ -209,5 +211,7 @@ class _Reader:
             return _CHARACTERS.get(word[1:], word[1:])
         if word[0] == "#" and len(word) > 1 and word[1].isalpha():
             return self._form(*self._next(), depth + 1)
+        if depth and _SYMBOL.fullmatch(word):
+            return word
         expected = "nil, true, false, a number, a string, a :keyword, [, ( or {"
         raise self._error(f"{word[:40]} is no value: expected {expected}")

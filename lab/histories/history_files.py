@@ -7,7 +7,8 @@ Jepsen has it: that alone a history that is read back cannot tell apart. A file 
 read as well, and what a nemesis did is passed over.
 
 **JSON Lines** have an ``Event`` a line, and lose nothing but what JSON has not: keys of objects that are no
-strings, and infinity.
+strings, and infinity. A line may also have what Jepsen has in EDN: a client that is a number, the ``time`` in
+nanoseconds, an error that is a code or a name alone; what a nemesis did is passed over.
 
 A file that ends within its last line was torn when its writer ended. It is refused, unless ``accept_torn`` is
 given: then that line is left out, and operations without a completion have no known outcome.
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from lab.histories.edn import EdnError, Keyword, format_edn, read_edn
 from lab.histories.operations import ERRORS, ErrorReply, Event, EventType, History, HistoryBuilder, HistoryError
@@ -91,14 +93,36 @@ def _history(events: Iterable[tuple[int, Event]]) -> History:
     return builder.history()
 
 
+class _JsonEvent(Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of JSON: an ``Event``, or as others write it: with the number of a client, a time in nanoseconds."""
+
+    type: EventType
+    process: int | str
+    f: str
+    value: Any = None
+    at_us: int = 0
+    error: ErrorReply | int | str | None = None
+    index: int | None = None
+    is_final: bool = False
+    time: int | None = None
+
+    def event(self) -> Event | None:
+        """Return the event; None if no client made it."""
+        if self.process == "nemesis":
+            return None
+        error = self.error if isinstance(self.error, ErrorReply | None) else _error(self.error)
+        at_us = self.at_us if self.time is None else self.time // 1000
+        return Event(self.type, str(self.process), self.f, self.value, at_us, error, self.index, self.is_final)
+
+
 def _jsonl_events(text: str, accept_torn: bool) -> Iterator[tuple[int, Event]]:
-    decode = msgspec.json.Decoder(Event).decode
+    decode = msgspec.json.Decoder(_JsonEvent).decode
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            yield number, decode(line)
+            event = decode(line).event()
         except (msgspec.MsgspecError, RecursionError) as error:
             if number == len(lines) and accept_torn:
                 return
@@ -108,6 +132,8 @@ def _jsonl_events(text: str, accept_torn: bool) -> Iterator[tuple[int, Event]]:
                 else ""
             )
             raise HistoryFileError(number, f"{error}: expected an event, such as {_EXAMPLE}{torn}") from None
+        if event is not None:
+            yield number, event
 
 
 def _edn_events(text: str, accept_torn: bool) -> Iterator[tuple[int, Event]]:

@@ -79,6 +79,9 @@ def check_kafka(history: History) -> CheckResult:
     if not findings and not messages:
         word = "not judged"
         evidence = "no message was polled"
+    elif not findings and history.lacks_final("poll"):
+        word = "not judged"
+        evidence = "no last poll succeeded"
     statistics = {
         "sent": len(sent),
         "acknowledged": len(acknowledged),

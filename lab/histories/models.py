@@ -26,6 +26,8 @@ State = Hashable
 
 MISSING: tuple[()] = ()
 """The state of a key that does not exist; that of another is a tuple of its value."""
+_ABSENT: tuple[State, ...] = (MISSING, (None,))
+"""The states in which there is no value, or nil."""
 
 
 class Model(Protocol):
@@ -71,7 +73,9 @@ class Register(Model):
     """A register: ``read`` returns its value, ``write`` has a value, ``cas`` a pair: from and to.
 
     Its errors, and the operations that failed, are Maelstrom's: ``key-does-not-exist`` of a read or a cas was
-    given when there was no value, ``precondition-failed`` of a cas when there was another.
+    given when there was no value, ``precondition-failed`` of a cas when there was another, or none. A server may
+    answer nil where there is no value, and say that there is none where it is nil: Maelstrom judges lin-kv by the
+    register of Knossos, which is nil from the start.
     """
 
     initial: State = MISSING
@@ -144,8 +148,8 @@ def _step(state: State, operation: Operation, argument: Any, result: Any) -> Sta
     if f == "read":
         if outcome == "info":
             return state
-        seen = (freeze(result),) if outcome == "ok" else MISSING
-        return state if state == seen else None
+        is_seen = state == (freeze(result),) if outcome == "ok" and result is not None else state in _ABSENT
+        return state if is_seen else None
     if f == "write":
         return (freeze(argument),)
     if f != "cas":
@@ -153,12 +157,13 @@ def _step(state: State, operation: Operation, argument: Any, result: Any) -> Sta
     if not isinstance(argument, list | tuple) or len(argument) not in (2, 3):
         raise _unknown(operation, "a cas with two values, from and to")
     expected, new, *creates = argument
-    is_set = state == (freeze(expected),) or (state == MISSING and any(creates))
+    must_set = state == (freeze(expected),) or (state == MISSING and any(creates))
+    may_set = must_set or (state in _ABSENT and (expected is None or any(creates)))
     if outcome == "fail":
         failed_for = operation.error.code if operation.error is not None else None
-        why = KEY_DOES_NOT_EXIST if state == MISSING else PRECONDITION_FAILED
-        return state if not is_set and failed_for == why else None
-    if is_set:
+        fits = failed_for == PRECONDITION_FAILED or (failed_for == KEY_DOES_NOT_EXIST and state in _ABSENT)
+        return state if fits and not must_set else None
+    if may_set:
         return (freeze(new),)
     return state if outcome == "info" else None
 
@@ -185,6 +190,10 @@ class TimestampOracle(Model):
         if not isinstance(result, int) or result < state or (self._gapless and result != state):
             return None
         return result + 1
+
+    def effect(self, operation: Operation) -> Hashable | None:
+        """Return the operation: each takes the next number."""
+        return operation.f
 
     def format_state(self, state: State) -> str:
         """Return the next number as text."""
@@ -214,3 +223,7 @@ class Counter(Model):
     def is_read(self, operation: Operation) -> bool:
         """Return whether it is a read."""
         return operation.f == "read"
+
+    def effect(self, operation: Operation) -> Hashable | None:
+        """Return the operation and its number."""
+        return operation.f, freeze(operation.value)

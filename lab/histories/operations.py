@@ -10,7 +10,8 @@ A client (*process*) calls an operation ``f`` with an argument, at one instant, 
   client with a new name does (Jepsen does so too, and calls it a crashed process).
 
 One operation *precedes* another if it was over before the other was called. Which of two events came first is
-their order in the history, not their times: a clock may give the same time to both.
+their order in the history, not their times: a clock may give the same time to both, or go back. A completion with
+an earlier time than its invocation is given that of the latter.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,6 +39,8 @@ ERRORS = {
     30: "txn-conflict",
 }
 """The errors of Maelstrom's protocol by their codes."""
+INDEFINITE = (0, 13)
+"""The codes of those after which the operation may have happened, as after any code that is not in ERRORS."""
 KEY_DOES_NOT_EXIST = 20
 PRECONDITION_FAILED = 22
 
@@ -145,6 +148,11 @@ class History(Struct, frozen=True):
         """Return the number of operations with this outcome."""
         return sum(operation.outcome == outcome for operation in self.operations)
 
+    def lacks_final(self, f: str) -> bool:
+        """Return whether final operations of this name were called, and none succeeded."""
+        final = [each.outcome for each in self.operations if each.f == f and each.is_final]
+        return bool(final) and "ok" not in final
+
     def events(self) -> Iterator[Event]:
         """Yield invocations and completions in their order."""
         events = []
@@ -241,11 +249,6 @@ class HistoryBuilder:
                 f"event {index}: client {process} completes {event.f}, and waits for {called.f} (event "
                 f"{called.index}): expected the same operation"
             )
-        if event.at_us < called.invoked_at_us:
-            raise HistoryError(
-                f"event {index}: {event.f} of client {process} completes at {event.at_us} µs, before its "
-                f"invocation at {called.invoked_at_us} µs: expected a later time"
-            )
         assert event.type != "invoke"
         operation = Operation(
             called.index,
@@ -257,7 +260,7 @@ class HistoryBuilder:
             event.value,
             event.error,
             index,
-            event.at_us,
+            max(event.at_us, called.invoked_at_us),
             called.is_final or event.is_final,
         )
         if event.type == "info":

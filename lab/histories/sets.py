@@ -2,7 +2,7 @@
 
 An element is *known* once its add was acknowledged, or a read returned that has it. From then on a set that loses
 nothing has it in every later read, at once or in the end. A read is *final* if the workload had let the system
-come to rest before:
+come to rest before; if those that were called all failed, nothing is judged:
 
 - **stable**: the last read called that has it was called after the last that has it not. Its *stable latency* is
   the time from known to the latter; if that is more than nothing, some reads were *stale*;
@@ -121,6 +121,9 @@ def _check_set(checker: str, history: History, add: str, must_be_fresh: bool) ->
     elif not decided:
         word = "not judged"
         evidence = "no read was called after an element was known" if elements else "no element was added"
+    elif history.lacks_final("read"):
+        word = "not judged"
+        evidence = "no last read succeeded"
     return CheckResult(checker, word, evidence, tuple(findings), statistics)
 
 

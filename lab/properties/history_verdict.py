@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lab.analysis.client_history import ClientHistory, check_clients, error_of, outcome_of
+from lab.analysis.client_history import ClientHistory, Completion, check_clients, client_model
+from lab.histories.anomalies import ConsistencyModel
 from lab.histories.operations import History, HistoryBuilder, HistoryError, Operation, Outcome
 from lab.histories.results import CheckResult
 from lab.histories.workloads import WORKLOADS
@@ -24,7 +25,7 @@ from lab.properties.declarations import Outcome as Judged
 from lab.properties.states import LocalState
 from lab.properties.verdicts import Evidence, Violation, WitnessState
 from lab.protocols.clients import CALLING, CLIENTS, Call, GivenClient
-from lab.protocols.workloads import may_have_happened, operation_of, result_of
+from lab.protocols.workloads import may_have_happened, operation_of
 from lab.recording.records import Header, Record, header_in
 
 
@@ -158,8 +159,11 @@ _decode = msgspec.json.Decoder(tuple[str, dict[str, Any]]).decode
 class GivenCalls:
     """The operations that the clients of a run are given, by client."""
 
-    def __init__(self, workload: str, calls: dict[int, tuple[Call, ...]], names: dict[int, str]) -> None:
+    def __init__(
+        self, workload: str, model: ConsistencyModel, calls: dict[int, tuple[Call, ...]], names: dict[int, str]
+    ) -> None:
         self._workload = workload
+        self._model = model
         self._calls = calls
         self._names = names
 
@@ -169,7 +173,9 @@ class GivenCalls:
         for role in header.roles:
             if role.protocol == GivenClient.name:
                 settings = msgspec.convert(role.parameters, GivenClient.Parameters)
-                return cls(settings.workload, dict(zip(settings.clients, settings.calls, strict=True)), role.nodes)
+                model = client_model(role.parameters)
+                calls = dict(zip(settings.clients, settings.calls, strict=True))
+                return cls(settings.workload, model, calls, role.nodes)
         return None
 
     @property
@@ -223,18 +229,18 @@ class GivenCalls:
                 else:
                     outcome = self._complete(builder, name, self._calls[client][called[client] - 1], answer)
                     renamed[client] += outcome == "info"
-            found = WORKLOADS[self._workload].check(builder.history())
+            found = WORKLOADS[self._workload].check(builder.history(), self._model)
         except HistoryError as error:
             return f"an answer is malformed: {error}"
         return str(found.findings[0]) if found.word == "fails" else ""
 
     def _complete(self, builder: HistoryBuilder, name: str, call: Call, answer: str) -> Outcome:
         f, value = operation_of(call.kind, call.body) or ("", None)
-        kind, body = _decode(answer) if answer else ("", {})
-        error = error_of(body) if kind == "Error" else None
-        outcome: Outcome = outcome_of(error) if answer else "info"
-        if outcome == "info" and not may_have_happened(f):
-            outcome = "fail"
-        result = result_of(call.kind, value, body) if outcome == "ok" else None
-        builder.complete(name, outcome, result, error=error)
-        return outcome
+        if answer:
+            found = Completion.of(call.kind, f, value, *_decode(answer))
+        else:
+            found = Completion("info" if may_have_happened(f) else "fail")
+        if found.mistake:
+            raise HistoryError(f"{f} was answered {found.mistake}")
+        builder.complete(name, found.outcome, found.result, error=found.error)
+        return found.outcome

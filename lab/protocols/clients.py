@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.kernel import Auxiliary, Payload, Protocol, Request, Safe, command, procedure
+from lab.kernel.payload import answer_types
 from lab.protocols.maelstrom import type_of
 from lab.protocols.operations import (
     Add,
@@ -86,6 +87,8 @@ class Client(Protocol):
         """The workload of the clients, and its pace."""
 
         workload: str = "echo"
+        model: str = ""
+        """The consistency model by which transactions are judged; empty: strict serializable."""
         clients: tuple[int, ...] = ()
         """The ids of all clients."""
         from_us: int = 0
@@ -158,10 +161,10 @@ class Client(Protocol):
     async def attempt(self, request: Request[Any]) -> Payload | None:
         """Call an operation, and count its outcome; return the answer, None if there was none in time."""
         answer = await self.ask(self.server, request, within=self.parameters.timeout_us)
-        if answer is None:
-            self.unknown += 1
-        elif isinstance(answer, Error):
+        if isinstance(answer, Error):
             self.failed += 1
+        elif not isinstance(answer, answer_types(type(request))):  # none, or one to another request
+            self.unknown += 1
         else:
             self.ok += 1
         return answer
@@ -183,6 +186,8 @@ class GivenClient(Client):
         """The operations of all clients."""
 
         workload: str = "echo"
+        model: str = ""
+        """The consistency model by which transactions are judged; empty: strict serializable."""
         clients: tuple[int, ...] = ()
         """The ids of all clients."""
         calls: tuple[tuple[Call, ...], ...] = ()

@@ -71,6 +71,8 @@ class Program(Election):
     _language: ClassVar[Maelstrom]  # an instance's own, as in ``Protocol``
     _lines: ClassVar[list[str]]
     _request_numbers: ClassVar[Iterator[int]]
+    answered_init: ClassVar[bool]
+    """True once the program has answered ``init``."""
 
     def __init__(self, port: Port, node: int, peers: tuple[int, ...], timing: Timing, parameters: Struct) -> None:
         super().__init__(port, node, peers, timing, parameters)
@@ -79,6 +81,7 @@ class Program(Election):
         keep(self, "_language", Maelstrom(node, tuple(sorted(cluster)), port.outside))
         keep(self, "_lines", [])
         keep(self, "_request_numbers", count(1))
+        keep(self, "answered_init", False)
 
     def take_lines(self) -> list[str]:
         """Return the lines that the program is to read after this step, once."""
@@ -134,6 +137,7 @@ class Program(Election):
         if written.dest == "lab":
             self._show(body)
         elif written.dest == "c0" and body.get("type") == "init_ok":
+            object.__setattr__(self, "answered_init", True)
             self.on_ready()
         elif written.dest.startswith("c"):
             self.note(f"to client {sanitize(written.dest, 20)}: {_text(body)}")

@@ -10,10 +10,12 @@ Source: Maelstrom's ``doc/workloads.md``.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from lab.kernel import Request
 from lab.kernel.draws import NodeRandom
+from lab.protocols.maelstrom import type_of
 from lab.protocols.operations import (
     Add,
     Broadcast,
@@ -29,7 +31,7 @@ from lab.protocols.operations import (
     Write,
 )
 
-__all__ = ["WORKLOADS", "ClientWorkload", "Draw", "may_have_happened", "operation_of", "result_of"]
+__all__ = ["WORKLOADS", "ClientWorkload", "Draw", "may_have_happened", "mistake_in", "operation_of", "result_of"]
 
 AnyRequest = Request[Any]
 
@@ -164,6 +166,17 @@ _RESULTS: dict[str, Callable[[Any, _Body], Any]] = {
 }
 """By the kind of the request: the result, from its value and the answer; of all others, the value."""
 
+_DUE: dict[str, tuple[str, ...]] = {
+    "Echo": ("echo",),
+    "Generate": ("id",),
+    "Poll": ("msgs",),
+    "Read": ("value", "messages"),
+    "Send": ("offset",),
+    "Ts": ("ts",),
+    "Txn": ("txn",),
+}
+"""By the kind of the request: the fields of which its answer must have one."""
+
 _READ_ONLY = ("echo", "generate", "poll", "read", "ts")
 
 
@@ -176,6 +189,22 @@ def operation_of(kind: str, body: Mapping[str, Any]) -> tuple[str, Any] | None:
 def result_of(kind: str, value: Any, answer: Mapping[str, Any]) -> Any:
     """Return the result of an operation with this value, from the body of its answer."""
     return _RESULTS[kind](value, answer) if kind in _RESULTS else value
+
+
+def mistake_in(kind: str, answer_kind: str, answer: _Body) -> str:
+    """Return why a message is no answer to a request of this kind; empty if it is one."""
+    if answer_kind == "Error":
+        code = answer.get("code")
+        return "" if type(code) is int else f"an error whose code is {_as_json(code)}: expected a whole number"
+    expected = f"{kind}Ok"
+    if answer_kind != expected:
+        return f"{type_of(answer_kind)}: expected {type_of(expected)} or error"
+    due = _DUE.get(kind, ())
+    return f"{type_of(expected)} without {' or '.join(due)}" if due and answer.keys().isdisjoint(due) else ""
+
+
+def _as_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def may_have_happened(f: str) -> bool:

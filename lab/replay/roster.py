@@ -107,9 +107,11 @@ class Roster:
         return kind(protocol, node, ids, self._timing, parameters, self._seed, others, strangers)
 
     def _strangers_of(self, node: int) -> frozenset[int]:
-        """Return the nodes whose messages this node of the cluster need not be able to read."""
+        """Return the nodes whose messages this node need not be able to read."""
+        if node in self._others:
+            return frozenset(each for each, protocol in self._protocols.items() if protocol.is_program)
         services = {each for each in self._others if self._protocols[each].is_program}
-        if not (self._is_mixed or services) or node in self._others:
+        if not (self._is_mixed or services):
             return frozenset()
         own = self._protocols[node]
         return frozenset(each for each in self._nodes if self._protocols[each] is not own) | services

@@ -90,6 +90,7 @@ KEYS: dict[str, Key] = {
     "seed": Key(_NUMBER, "seed = 7"),
     "role": Key((dict,), 'role = { "4,5" = "ring" }'),
     "workload": Key(_TEXT, 'workload = "lin-kv"'),
+    "model": Key(_TEXT, 'model = "read committed"'),
     "clients": Key(_NUMBER, "clients = 3"),
     "rate": Key(_NUMBER, "rate = 5"),
     "service": Key(_TEXT, 'service = "lin-kv,seq-kv"'),
@@ -511,7 +512,8 @@ def _wanted(values: dict[str, Any], is_confined: bool) -> Wanted:
     """Return the clients and services. Raises SettingError."""
     given = {name: None if (value := values.get(name)) is None else str(value) for name in ("clients", "rate")}
     services = named_services(values.get("service"))
-    return Wanted.of(values.get("workload"), given["clients"], given["rate"], services, is_confined, as_key)
+    workload, model = values.get("workload"), values.get("model")
+    return Wanted.of(workload, given["clients"], given["rate"], services, is_confined, as_key, model)
 
 
 def _title(text: str) -> str:

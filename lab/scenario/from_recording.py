@@ -265,6 +265,8 @@ def _outside(header: Header) -> Iterator[str]:
         yield _pair("workload", wanted.workload)
         yield f"clients = {wanted.clients}"
         yield f"rate = {wanted.rate}"
+        if wanted.model:
+            yield _pair("model", wanted.model)
     if wanted.services:
         yield _pair("service", ",".join(wanted.services))
 

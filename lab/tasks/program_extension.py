@@ -1,9 +1,10 @@
-"""The extension of programs for the interface and the reports: the fields of their lens, messages to nobody."""
+"""The extension of programs for the interface and the reports: the fields of their lens, and lines to nobody."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, ClassVar
 
 from lab.kernel import Step
+from lab.protocols.maelstrom import NOT_A_MESSAGE
 from lab.protocols.program import UNREACHABLE
 from lab.protocols.services import SERVICES
 from lab.recording.cluster_state import ClusterState
@@ -12,27 +13,33 @@ from lab.recording.snapshot import NodeState
 from lab.tasks.analysis import Analysis, Report
 from lab.tasks.extension import Extension, NodeText
 from lab.text import sanitize
-from lab.units import format_count
+from lab.units import format_count, format_ranges
 
 if TYPE_CHECKING:
     from lab.styles import ThemeStyles
 
 
 _MOST_NAMES = 5
+_LONGEST_LINE = 400
 
 
 class ProgramAnalysis(Analysis):
-    """Count the messages to nodes and services that the run does not have, by their names."""
+    """Count messages to nodes and services that the run does not have, by their names, and lines that are none."""
 
     def __init__(self, header: Header, cluster: ClusterState) -> None:
         super().__init__(header, cluster)
         self._counted = Counter[str]()
+        self._refused: list[int] = []
+        self._first_refused = ""
 
     def observe(self, record: Record | None) -> str:
         """Count what the program of a step wrote to nobody."""
         if isinstance(record, Step):
             for note in record.notes:
-                if note.startswith(UNREACHABLE):
+                if note.startswith(NOT_A_MESSAGE):
+                    self._refused.append(record.node)
+                    self._first_refused = self._first_refused or f"node {record.node}: {note}"
+                elif note.startswith(UNREACHABLE):
                     self._counted[note.removeprefix(UNREACHABLE).partition(":")[0].partition(" ")[0]] += 1
         return ""
 
@@ -42,6 +49,10 @@ class ProgramAnalysis(Analysis):
         for name, count in self._counted.most_common(_MOST_NAMES):
             hint = f": start it with --service {name}" if name in SERVICES else ""
             lines.append(f"{format_count(count, 'message')} to {sanitize(name)}, which is not there{hint}")
+        if self._refused:
+            count = format_count(len(self._refused), "line")
+            of = f"node{'s' if len(set(self._refused)) > 1 else ''} {format_ranges(sorted(set(self._refused)))}"
+            lines.append(f"{count} of {of} left out; the first, of {sanitize(self._first_refused, _LONGEST_LINE)}")
         return Report(tuple(lines))
 
 

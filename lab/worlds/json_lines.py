@@ -56,8 +56,8 @@ class LineBuffer:
             self._rest = rest
         else:
             self._rest += rest
-        if len(self._rest) > self._longest:
-            raise TooLongError(f"a line of more than {self._longest} bytes")
+        if any(len(line) > self._longest for line in (*lines[:1], self._rest)):  # a chunk has no longer one
+            raise TooLongError(f"a line of more than {self._longest:,} bytes")
         return lines
 
 

@@ -113,10 +113,10 @@ def test_a_torn_history(histories: Lab) -> None:
     [
         (("no.edn", "--workload", "register"), "lab: no.edn: No such file or directory; name a history"),
         (("register.edn", "--workload", "regster"), "did you mean register?"),
-        (("register.edn", "--workload", "register", "--model", "serializable"), "--model applies to transactions"),
+        (("register.edn", "--workload", "register", "--model", "serializable"), "applies to transactions"),
         (
             ("register.edn", "--workload", "txn-list-append", "--model", "best"),
-            "--model best: write read uncommitted",
+            "--model best: unknown model; known: read uncommitted",
         ),
         (
             ("register.edn", "--workload", "register", "--states", "0"),

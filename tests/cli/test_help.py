@@ -17,7 +17,7 @@ from tests.cli.invocation import ROOT, Lab
 OPTIONS = {
     "run": (
         "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --properties --sandbox --do --script "
-        "--record --seed --headless --for --json --watch --program --lens --workload --clients --rate --service "
+        "--record --seed --headless --for --json --watch --program --lens --workload --model --clients --rate --service "
         "--role"
     ),
     "consistency": "--workload --model --states --accept-torn --out --json",
@@ -41,19 +41,19 @@ OPTIONS = {
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
         "--set --properties --sandbox --blind --corpus --systematic --record --resume --parts --part --junit "
-        "--json --workload --clients --rate --service --program --lens --for --repetitions"
+        "--json --workload --model --clients --rate --service --program --lens --for --repetitions"
     ),
     "campaign show": "--group --out --protocol --plain --json",
     "campaign merge": "--out --json",
     "campaign table": "--to --out --force",
     "mutate": (
         "--runs --seed --nodes --faults --systematic --properties --only --files --numbers --list --show "
-        "--explore --at-least --workers --t --set --json --workload --clients --rate --service"
+        "--explore --at-least --workers --t --set --json --workload --model --clients --rate --service"
     ),
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --record --resume --parts --part "
     "--out --table --json",
     "explore": "--nodes --kills --restarts --cuts --pauses --timeouts --suspicions --from --states --depth --set "
-    "--role --workload --client "
+    "--role --workload --model --client "
     "--properties --do --find --out --record --resume --junit --json",
     "scale": "--nodes --t --seed --record --resume --out --table --json",
     "exercise list": "--exercises --json",

@@ -18,6 +18,7 @@ from tests.profile import amount
 from tests.worlds.live import Tail
 
 TALKER = Path(__file__).parents[1] / "programs" / "talker.py"
+FAULTY = TALKER.with_name("faulty.py")
 RUN_S = amount(quick=9, soak=40)
 PAGE = find_page("programs").text
 MAELSTROM = os.environ.get("LAB_MAELSTROM_DEMO", "")
@@ -368,3 +369,43 @@ def test_mistakes_in_the_head(lab: Lab, head: str, error: str) -> None:
     done = lab("run", "s.scenario", "--headless")
     assert done.status == 2
     assert error in done.err
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("fault", "seconds", "expected"),
+    [
+        ("another-type", 3, "malformed: c2 echo was answered banana: expected echo_ok or error"),
+        ("no-field", 3, "malformed: c2 echo was answered echo_ok without echo"),
+        (
+            "code-as-text",
+            3,
+            'malformed: c2 echo was answered an error whose code is "abort": expected a whole number',
+        ),
+        ("long-line", 3, "wrote a line of more than 1,048,576 bytes"),
+        ("no-init", 12, "did not answer init with init_ok within 10s"),
+        ("crash", 3, "the program ended by itself, with status 1; its last line of stderr: KeyError: 'echo'"),
+    ],
+)
+def test_a_program_that_answers_wrongly_is_not_green(lab: Lab, fault: str, seconds: int, expected: str) -> None:
+    """It is blamed, and neither the client nor the laboratory."""
+    done = lab(
+        *("run", "--program", f"{sys.executable} {FAULTY} {fault}", "--nodes", "1", "--workload", "echo"),
+        *("--t", "1s", "--headless", "--for", f"{seconds}s"),
+    )
+    assert done.status == 1, done.out
+    assert expected in " ".join((done.out + done.err).split()), done.out + done.err
+    assert "Traceback" not in done.err
+    assert "c2 failed" not in done.out
+
+
+@pytest.mark.live
+def test_a_line_that_looks_like_one_of_ours_is_no_message(lab: Lab) -> None:
+    """The program goes on."""
+    program = f"{sys.executable} {FAULTY} not-started"
+    done = lab(
+        *("run", "--program", program, "--nodes", "1", "--workload", "echo"),
+        *("--t", "1s", "--headless", "--for", "3s"),
+    )
+    assert done.status == 0, done.out + done.err
+    assert '1 line of node 1 left out; the first, of node 1: not a message: {"record":"not_started"' in done.out

@@ -220,6 +220,29 @@ def test_what_is_no_history_in_json_lines_is_refused(text: str, message: str) ->
         read_jsonl_history(text)
 
 
+def test_json_lines_may_have_what_jepsen_writes() -> None:
+    """Clients that are numbers, times in nanoseconds, errors that are names, and what a nemesis did."""
+    lines = (
+        '{"type":"invoke","process":0,"f":"cas","value":[1,2],"time":5000,"index":0}',
+        '{"type":"info","process":"nemesis","f":"start-partition","index":1}',
+        '{"type":"fail","process":0,"f":"cas","value":[1,2],"time":9000,"index":2,"error":"precondition-failed"}',
+    )
+    (read,) = read_jsonl_history("\n".join(lines)).operations
+    assert (read.process, read.invoked_at_us, read.completed_at_us, read.error) == ("0", 5, 9, ErrorReply(22))
+
+
+def test_the_exception_of_an_operation_is_passed_over() -> None:
+    """As Jepsen writes it: with names of classes and methods, which are symbols."""
+    text = """
+    {:index 0, :process 0, :type :invoke, :f :read}
+    {:index 1, :process 0, :type :info, :f :read, :exception {:via [{:type java.lang.RuntimeException,
+     :message "no", :at [lab.core$f invoke "core.clj" 7]}], :trace [[clojure.lang.AFn run "AFn.java" 22]
+     [jepsen.util/timeout* doInvoke nil -1]]}}
+    """
+    (read,) = read_edn_history(text).operations
+    assert read.outcome == "info"
+
+
 @pytest.mark.parametrize("cut", range(1, 60, 7))
 def test_a_torn_history_is_accepted_if_asked_for(cut: int) -> None:
     """All lines but the last; what waited for it has no known outcome."""

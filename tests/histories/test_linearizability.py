@@ -226,7 +226,9 @@ def test_verdicts_that_are_known(name: str) -> None:
         (READ, ["x", None], ["x", 1], ["1"]),
         (READ, ["x", None], MISSING_KEY, ["missing"]),
         ("cas", ["x", [1, 2]], ["x", [1, 2]], ["1"]),
-        ("cas", ["x", [1, 2]], OTHER_VALUE, ["2"]),
+        (READ, ["x", None], ["x", None], ["missing"]),
+        ("cas", ["x", [1, 2]], OTHER_VALUE, ["missing", "2"]),
+        ("cas", ["x", [None, 2]], ["x", [None, 2]], ["missing"]),
         ("cas", ["x", [1, 2]], MISSING_KEY, ["missing"]),
         ("cas", ["x", [1, 2, True]], ["x", [1, 2]], ["1", "missing"]),
         ("cas", ["x", [1, 2, True]], OTHER_VALUE, ["2"]),
@@ -239,6 +241,27 @@ def test_what_an_answer_of_lin_kv_reports(f: str, value: Any, result: Any, state
         calls = [] if state == "missing" else [("a", 0, 1, WRITE, ["x", int(state)], None)]
         history = history_of(*calls, ("b", 2, 3, f, value, result))
         assert check_linearizability(history, KeyValue()).word == ("holds" if state in states else "fails"), state
+
+
+def test_nil_and_no_value_are_the_same_to_a_register() -> None:
+    """As a store does that begins empty, where Knossos begins with nil."""
+    read, other = ("a", 0, 1, READ, None, MISSING_KEY), ("b", 2, 3, "cas", [1, 2], OTHER_VALUE)
+    written = ("c", 4, 5, WRITE, 1, None), ("d", 6, 7, READ, None, 1)
+    assert check_linearizability(history_of(read, other, *written), InitializedRegister()).word == "holds"
+    late = history_of(*written, ("a", 8, 9, READ, None, MISSING_KEY))
+    assert check_linearizability(late, InitializedRegister()).word == "fails"
+
+
+@pytest.mark.parametrize(
+    ("model", "crashed", "read"),
+    [(Counter(), ("add", 1, None), (READ, None, 4)), (TimestampOracle(), ("ts", None, None), ("ts", None, 4))],
+)
+def test_operations_that_crashed_and_do_the_same_are_interchangeable(
+    model: Model, crashed: tuple[str, Any, Any], read: tuple[str, Any, Any]
+) -> None:
+    """Of 60 without a known outcome, the search tries how many happened, not which."""
+    history = history_of(*((f"a{each}", each, None, *crashed) for each in range(60)), ("b", 70, 80, *read))
+    assert check_linearizability(history, model, max_states=1_000).word == "holds"
 
 
 def test_true_is_not_1() -> None:

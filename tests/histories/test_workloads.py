@@ -172,6 +172,49 @@ def test_a_final_read_must_have_an_acceptable_sum() -> None:
     assert kinds(counter(adds, None)) == ["wrong sum", "impossible sum"]
 
 
+def test_a_final_read_is_judged_by_what_was_called_before_it_returned() -> None:
+    """An add called later cannot be in it; one that was still under way when it was called may be."""
+    builder = HistoryBuilder()
+    builder.invoke("slow", "add", 2)
+    builder.invoke("f", "read", is_final=True)
+    builder.complete("slow", "ok")
+    builder.complete("f", "ok", 0)
+    builder.invoke("late", "add", 5)
+    builder.complete("late", "ok")
+    builder.invoke("g", "read", is_final=True)
+    builder.complete("g", "ok", 2)
+    (finding,) = check_g_counter(builder.history()).findings
+    assert finding.text.startswith("g reads 2 in the end (0 ms to 0 ms); expected 7: 7 was acknowledged")
+
+
+@pytest.mark.parametrize(
+    ("check", "called"),
+    [
+        (check_g_set, [("add", 7, None), ("read", None, [7])]),
+        (
+            check_kafka,
+            [
+                ("send", [["send", "k", 7]], [["send", "k", [0, 7]]]),
+                ("poll", [["poll"]], [["poll", {"k": [[0, 7]]}]]),
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("outcome", ["ok", "fail"])
+def test_last_reads_that_all_fail_are_no_evidence(check: Any, called: Any, outcome: Outcome) -> None:
+    """Though an earlier one succeeded."""
+    builder = HistoryBuilder()
+    for f, value, result in called:
+        builder.invoke("a", f, value)
+        builder.complete("a", "ok", result)
+    f, value, result = called[-1]
+    builder.invoke("b", f, value, is_final=True)
+    builder.complete("b", outcome, result if outcome == "ok" else None)
+    found = check(builder.history())
+    assert found.word == ("holds" if outcome == "ok" else "not judged"), str(found)
+    assert outcome == "ok" or found.evidence == f"no last {f} succeeded"
+
+
 def test_another_read_may_miss_adds_and_invent_none() -> None:
     assert counter([(5, "ok"), (-2, "ok")], 3, other=-2).word == "holds"
     assert kinds(counter([(5, "ok"), (-2, "ok")], 3, other=6)) == ["impossible sum"]

@@ -162,3 +162,99 @@ def test_what_nobody_added_is_wrong_whenever_it_is_read() -> None:
     assert found.word == "fails"
     assert found.evidence == "the last reads are no evidence: still in force at the last reads: partition 1 2 | 3"
     assert [each.kind for each in found.findings] == ["garbage read"]
+
+
+def _called(
+    workload: str, kind: str, body: dict[str, Any], answer_kind: str, answer: dict[str, Any]
+) -> ClientHistory:
+    """Return the history of one operation that was answered so."""
+    clients = ClientHistory(_header(workload))
+    clients.observe(Step(1, 4, 1, Fired("operate"), sent=(_message(4, 1, 1, kind, body),)))
+    clients.observe(Step(2, 1, 1, Received(4, 1), sent=(_message(1, 4, 7, answer_kind, answer, 1),)))
+    clients.observe(Step(3, 4, 1, Received(1, 7)))
+    return clients
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "answer_kind", "answer", "text"),
+    [
+        ("Read", {"key": 1}, "Banana", {"value": 3}, "c4 read was answered banana: expected read_ok or error"),
+        ("Read", {"key": 1}, "WriteOk", {}, "c4 read was answered write_ok: expected read_ok or error"),
+        ("Read", {"key": 1}, "ReadOk", {}, "c4 read was answered read_ok without value or messages"),
+        (
+            "Write",
+            {"key": 1, "value": 2},
+            "ReadOk",
+            {"value": 2},
+            "c4 write was answered read_ok: expected write_ok",
+        ),
+        (
+            "Write",
+            {"key": 1, "value": 2},
+            "Error",
+            {"code": "11"},
+            'an error whose code is "11": expected a whole',
+        ),
+        (
+            "Write",
+            {"key": 1, "value": 2},
+            "Error",
+            {"code": 11.0},
+            "an error whose code is 11.0: expected a whole",
+        ),
+        ("Write", {"key": 1, "value": 2}, "Error", {}, "an error whose code is null: expected a whole number"),
+    ],
+)
+def test_an_answer_that_is_none_fails(
+    kind: str, body: dict[str, Any], answer_kind: str, answer: dict[str, Any], text: str
+) -> None:
+    found = check_clients(_called("lin-kv", kind, body, answer_kind, answer))
+    assert found is not None
+    assert found.word == "fails"
+    assert text in str(found)
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (0, "info"),
+        (5, "info"),
+        (11, "fail"),
+        (13, "info"),
+        (14, "fail"),
+        (40, "info"),
+        (999, "info"),
+        (1000, "info"),
+    ],
+)
+def test_only_codes_that_the_protocol_knows_are_definite(code: int, outcome: str) -> None:
+    """A read has failed in any case, as it changes nothing."""
+    (write,) = _called("lin-kv", "Write", {"key": 1, "value": 2}, "Error", {"code": code}).history.operations
+    assert write.outcome == outcome
+    (read,) = _called("lin-kv", "Read", {"key": 1}, "Error", {"code": code}).history.operations
+    assert read.outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("model", "word"), [("", "fails"), ("snapshot isolation", "holds"), ("serializable", "fails")]
+)
+def test_transactions_are_judged_by_the_model_that_was_chosen(model: str, word: str) -> None:
+    """Each reads what the other has not written yet: a write skew."""
+    header = _header("txn-list-append")
+    (role,) = header.roles
+    role = replace(role, nodes={4: "c4", 5: "c5"}, parameters={**role.parameters, "model": model})
+    clients = ClientHistory(replace(header, roles=(role,)))
+    for client, txn in ((4, [["append", 1, 1], ["r", 2, None]]), (5, [["append", 2, 1], ["r", 1, None]])):
+        clients.observe(Step(1, client, 1, Fired("operate"), sent=(_message(client, 1, 1, "Txn", {"txn": txn}),)))
+    for client, txn in ((4, [["append", 1, 1], ["r", 2, []]]), (5, [["append", 2, 1], ["r", 1, []]])):
+        answer = _message(1, client, client, "TxnOk", {"txn": txn}, 1)
+        clients.observe(Step(2, 1, 1, Received(client, 1), sent=(answer,)))
+        clients.observe(Step(3, client, 1, Received(1, client)))
+    later = {"txn": [["r", 1, None], ["r", 2, None]]}
+    clients.observe(Step(4, 4, 1, Fired("operate"), sent=(_message(4, 1, 2, "Txn", later),)))
+    answer = _message(1, 4, 9, "TxnOk", {"txn": [["r", 1, [1]], ["r", 2, [1]]]}, 2)
+    clients.observe(Step(5, 1, 1, Received(4, 2), sent=(answer,)))
+    clients.observe(Step(6, 4, 1, Received(1, 9)))
+    found = check_clients(clients)
+    assert found is not None
+    assert found.word == word, str(found)

@@ -123,6 +123,8 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
         words = [*wanted.services]
         if wanted.workload is not None:
             words.append(f"{wanted.workload} by {wanted.clients or 'as many as nodes'}, {wanted.rate}/s each")
+        if wanted.model:
+            words.append(f"judged by {wanted.model}")
         return ", ".join(words) or "none"
 
 

@@ -70,7 +70,8 @@ class ExplorationCampaign(Struct, frozen=True, tag_field="of", tag="explore"):
 
     ``settled``: the search begins with all nodes Normal. ``commands`` are given then; None: the first of those
     that drive the protocol, to the highest node. Each search stops after so many ``states``, or at that ``depth``.
-    ``calls`` are the operations of a ``workload`` that each client calls, at any moment.
+    ``calls`` are the operations of a ``workload`` that each client calls, at any moment; ``model`` is the
+    consistency model of its transactions, empty for strict serializable.
     """
 
     target: str
@@ -82,6 +83,7 @@ class ExplorationCampaign(Struct, frozen=True, tag_field="of", tag="explore"):
     depth: int | None
     workload: str = ""
     calls: tuple[tuple[Call, ...], ...] = ()
+    model: str = ""
 
     @property
     def runs(self) -> int:
@@ -121,6 +123,7 @@ class ExplorationCampaign(Struct, frozen=True, tag_field="of", tag="explore"):
             "the bound of depth": str(self.depth or "none"),
             "T": format_us(self.base.timing.t_us),
             "--workload": self.workload or "none",
+            "--model": self.model or "the default",
             "--client": " and ".join(self.clients) or "none",
             "--role": " and ".join(f"{format_ranges(each.nodes)}={each.protocol.name}" for each in members)
             or "none",
@@ -135,7 +138,7 @@ class ExplorationCampaign(Struct, frozen=True, tag_field="of", tag="explore"):
         """Return the header of the recordings of a set-up."""
         given = self.base.protocol.parameters
         nodes, timing = tuple(range(1, set_up.nodes + 1)), self.base.timing
-        roles = (given_clients(self.workload, self.calls, nodes, timing),) if self.calls else ()
+        roles = (given_clients(self.workload, self.model, self.calls, nodes, timing),) if self.calls else ()
         header = simulation_header(protocol, nodes, timing, given)
         run = f"{protocol.name} explored, timeouts {set_up.timeouts}"
         return replace(header, run=run, roles=roles, members=self.base.members)

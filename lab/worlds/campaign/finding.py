@@ -435,6 +435,8 @@ def _outside(base: Header, schedule: Schedule) -> Iterator[str]:
         yield f"--service {','.join(wanted.services)}"
     if wanted.workload is not None:
         yield f"--workload {wanted.workload} --clients {wanted.clients} --rate {wanted.rate}"
+    if wanted.model:
+        yield f"--model {quote(wanted.model)}"
 
 
 def _script(schedule: Schedule, script: Path) -> str:

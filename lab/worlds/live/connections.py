@@ -116,6 +116,18 @@ class ProgramConnection(Connection):
         self._most_lines = most_lines
         self._line_count = 0
 
+    @property
+    def has_written(self) -> bool:
+        """True if the program has written a line."""
+        return self._line_count > 0
+
+    @property
+    def answered_init(self) -> bool:
+        """True if the program has answered ``init``."""
+        program = self.node.protocol
+        assert isinstance(program, Program)
+        return program.answered_init
+
     def begin(self, start: Start) -> None:
         self.inputs.appendleft(Started({}, start.incarnation, start.serial))
 

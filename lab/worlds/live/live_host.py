@@ -167,7 +167,9 @@ class LiveHost(Host):
 
     def _next_due_us(self) -> float:
         network, director = self.world.network, self.world.director
-        due_us = earliest_us(network.next_due_us(), director.next_due_us, self.config.end_us)
+        due_us = earliest_us(
+            network.next_due_us(), director.next_due_us, self.world.init_due_us, self.config.end_us
+        )
         return float("inf") if due_us is None else due_us
 
     async def _watch_timers(self) -> None:
@@ -176,6 +178,7 @@ class LiveHost(Host):
                 self.end(TIME_LIMIT_REACHED)
                 return
             self.world.execute_due()
+            self.world.fail_uninitialized()
             self.world.deliver_due()
             self._timer_us = float("inf")
             self.commit()

@@ -4,6 +4,7 @@ The host is the network between them, one line at a time, so a fault can strike 
 Nothing here waits: ``LiveHost`` waits for sockets and time.
 """
 
+import contextlib
 import secrets
 import select
 import signal
@@ -21,6 +22,8 @@ from lab.kernel.storage import AlteredStorage, flip, tear, unwrite
 from lab.output import print_remark
 from lab.recording.records import Event, Process, Record, Stall
 from lab.recording.writer import RecordLog
+from lab.text import sanitize
+from lab.units import format_us
 from lab.worlds.fork_server import Fork, Forked, ProcessChange, Signal
 from lab.worlds.json_lines import GARBAGE, TooLongError
 from lab.worlds.live.connections import (
@@ -49,6 +52,9 @@ _encode = msgspec.json.Encoder().encode
 _decode_not_started = msgspec.json.Decoder(NotStarted).decode
 _decode_stall = msgspec.json.Decoder(Stall).decode
 _LEAST_WAIT_US = 5_000
+_LONGEST_LAST_LINE = 200
+INIT_US = 10_000_000
+"""The time that a program has to answer ``init``, without its pauses; as in Maelstrom."""
 _MOST_LINES = 10_000
 """The number of lines that a confined program may write."""
 
@@ -72,6 +78,7 @@ class _Child(Struct):
     storage_faults: list[Callable[[], bool]] = []
     failed: bool = False
     why: str = ""
+    last_log_line: str = ""
 
 
 class LiveWorld(World[Connection]):
@@ -102,6 +109,7 @@ class LiveWorld(World[Connection]):
         self._by_pid: dict[int, int] = {}
         self._started = False
         self._slow_disks_us: dict[int, int] = {}
+        self._init_due_us: dict[int, int] = {}  # of the programs that have still to answer ``init``
         self._writes = dict.fromkeys(self.ids, 0)  # by the steps recorded
         self._stalls = StallDetector(self.header.timing.tp_us, _LEAST_WAIT_US)
 
@@ -156,8 +164,10 @@ class LiveWorld(World[Connection]):
             return False
         except (NotAStepError, TooLongError) as error:
             assert isinstance(connection, Connection)
-            is_step = isinstance(error, TooLongError) and not isinstance(connection, ProgramConnection)
-            self._fail(connection, f"{'made too large a step' if is_step else 'sent garbage'}: {error}")
+            what = "sent garbage: "
+            if isinstance(error, TooLongError):
+                what = "wrote " if isinstance(connection, ProgramConnection) else "made too large a step: "
+            self._fail(connection, f"{what}{error}")
             return False
         except TooMuchError as error:
             self._fail(connection, str(error))
@@ -189,20 +199,27 @@ class LiveWorld(World[Connection]):
             self.deliver_due()
 
     def _take_not_started(self, connection: Connection, line: bytes) -> None:
+        """Note why a process could not begin. Raises NotAStepError for a line that does not say it."""
+        try:
+            why = _decode_not_started(line).why
+        except GARBAGE as error:
+            raise NotAStepError(str(error)) from None
         child = self._children[connection.id]
-        child.failed, child.why = True, _decode_not_started(line).why
+        child.failed, child.why = True, why
 
     def _receive_from_program(self, program: ProgramConnection, line: bytes) -> None:
-        if line.startswith(NOT_STARTED_PREFIX):
-            self._take_not_started(program, line)
-        else:
-            program.take_line(line)
-            self._feed(program)
-            self.deliver_due()
+        if line.startswith(NOT_STARTED_PREFIX) and not program.has_written:
+            with contextlib.suppress(NotAStepError):  # else the program wrote it, and not the process before it
+                self._take_not_started(program, line)
+                return
+        program.take_line(line)
+        self._feed(program)
+        self.deliver_due()
 
     def _receive_log(self, log: ProgramLog, line: bytes) -> None:
         program = self.incarnations.get(log.id)
         if isinstance(program, ProgramConnection) and program.number == log.number:
+            self._children[log.id].last_log_line = line.decode("utf-8", "replace")
             program.take_line(line, is_log=True)
             self._feed(program)
 
@@ -215,6 +232,8 @@ class LiveWorld(World[Connection]):
             given = program.inputs.popleft()
             step = program.step(given, self.now_us)
             self.unflushed[program.id] = program
+            if program.answered_init:
+                self._init_due_us.pop(program.id, None)
             self.take_step(program, step, given if isinstance(given, Message) else None)
             if step.failed:
                 self._children[program.id].failed = True
@@ -234,10 +253,30 @@ class LiveWorld(World[Connection]):
         elif isinstance(node_input, Message):
             self.drop(node_input, "overflow")
 
+    # programs that have still to answer ``init``
+
+    @property
+    def init_due_us(self) -> int | None:
+        """When the next program has had its time to answer ``init``; None if none is waited for."""
+        return min((due_us for node, due_us in self._init_due_us.items() if self._may_answer(node)), default=None)
+
+    def fail_uninitialized(self) -> None:
+        """Let the nodes fail whose programs have had their time to answer ``init``."""
+        for node, due_us in list(self._init_due_us.items()):
+            if due_us <= self.now_us and self._may_answer(node):
+                self._fail(
+                    self.incarnations[node], f"did not answer init with init_ok within {format_us(INIT_US)}"
+                )
+
+    def _may_answer(self, node: int) -> bool:
+        connection = self.incarnations.get(node)
+        return connection is not None and not connection.paused
+
     def take_down(
         self, incarnation: Connection, why: Literal["killed", "down"], end: Process | None = None
     ) -> None:
         self.unflushed.pop(incarnation.id, None)
+        self._init_due_us.pop(incarnation.id, None)
         super().take_down(incarnation, why, end)
 
     # operations on nodes; see ActiveRun
@@ -406,6 +445,7 @@ class LiveWorld(World[Connection]):
         self.unflushed[node] = connection
         self.record(Process(self.now_us, node, "started", child.number, child.pid))
         if isinstance(connection, ProgramConnection):
+            self._init_due_us[node] = self.now_us + INIT_US
             self._feed(connection)
 
     def _on_ended(self, node: int, child: _Child, status: int) -> None:
@@ -436,7 +476,8 @@ class LiveWorld(World[Connection]):
         why = describe_end(status, self._confined_until_us)
         is_own = status >= 0 or status in ERRORS or self._confined_until_us is not None
         if why and not child.failed and is_own:
-            child.failed, child.why = True, why
+            last = f"; its last line of stderr: {sanitize(child.last_log_line, _LONGEST_LAST_LINE)}"
+            child.failed, child.why = True, why + (last if child.last_log_line else "")
 
     def _on_stopped(self, node: int, child: _Child) -> None:
         connection = self.incarnations.get(node)
@@ -459,6 +500,8 @@ class LiveWorld(World[Connection]):
         child.resumed_us = self.now_us
         child.resume_wanted = False
         connection.paused = False
+        if node in self._init_due_us:
+            self._init_due_us[node] += paused_us
         self.record(Process(self.now_us, node, "resumed", child.number, child.pid, paused_us=paused_us))
         self.send_rest(connection)
         self.deliver_due()

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from lab.histories.anomalies import MODELS, ConsistencyModel
 from lab.histories.operations import HistoryBuilder, HistoryError
 from lab.histories.workloads import WORKLOADS as HISTORIES
 from lab.kernel import Protocol, Timing
@@ -36,12 +37,14 @@ class Wanted(Struct, frozen=True):
     """What the user asks for: the clients of a workload, each with so many operations a second, and services.
 
     ``clients`` None: as many as there are nodes. A service is one by name, or has a program: ``my-kv=./my_kv``.
+    ``model``: the consistency model that transactions are judged by; empty: strict serializable.
     """
 
     workload: str | None = None
     clients: int | None = None
     rate: int = 5
     services: tuple[str, ...] = ()
+    model: str = ""
 
     @classmethod
     def of(
@@ -52,10 +55,11 @@ class Wanted(Struct, frozen=True):
         services: tuple[str, ...],
         confined: bool = False,
         written: Written = as_option,
+        model: str | None = None,
     ) -> "Wanted":
         """Read the texts of the settings. Raises SettingError, also if the nodes would be ``confined``."""
         if workload is None:
-            for name, given in (("clients", clients), ("rate", rate)):
+            for name, given in (("clients", clients), ("rate", rate), ("model", model)):
                 if given is not None:
                     raise SettingError(
                         f"{written(name, '')} requires {written('workload', '')}: what shall the clients do?"
@@ -70,7 +74,38 @@ class Wanted(Struct, frozen=True):
             None if clients is None else _number("clients", clients, _MOST_CLIENTS, written),
             cls().rate if rate is None else _number("rate", rate, HIGHEST_RATE, written),
             services,
+            "" if model is None else model_for(workload, model, written),
         )
+
+    @classmethod
+    def of_values(
+        cls,
+        workload: str | None,
+        clients: int | None,
+        rate: int,
+        services: Sequence[str],
+        model: str | None,
+        written: Written,
+    ) -> "Wanted":
+        """Take the settings that a program passes. Raises SettingError for a wrong ``model``."""
+        named = "" if model is None else model_for(workload, model, written)
+        return cls(workload, clients, rate, tuple(services), named)
+
+
+def model_for(workload: str | None, text: str, written: Written = as_option) -> ConsistencyModel:
+    """Return the consistency model of this name, with blanks or hyphens, that transactions are judged by.
+
+    Raises SettingError for an unknown one, or a workload without transactions.
+    """
+    got = written("model", text)
+    if workload in HISTORIES and HISTORIES[workload].transactions is None:
+        named = " and ".join(name for name, each in HISTORIES.items() if each.transactions is not None)
+        raise SettingError(f"{got} applies to transactions: {named}; leave it out")
+    plain = text.strip().lower().replace("-", " ")
+    for model in MODELS:
+        if model == plain:
+            return model
+    raise SettingError(f"{got}: unknown model; known: {', '.join(MODELS)}{did_you_mean(plain, MODELS)}")
 
 
 def named_services(text: str | None) -> tuple[str, ...]:
@@ -158,7 +193,8 @@ def wanted_in(roles: tuple[Role, ...], clients: int) -> Wanted:
     )
     if settings is None:
         return Wanted(services=services)
-    return Wanted(settings["workload"], clients, 1_000_000 // settings["every_us"], services)
+    model = settings.get("model", "")
+    return Wanted(settings["workload"], clients, 1_000_000 // settings["every_us"], services, model)
 
 
 def tail_us(wanted: Wanted, timing: Timing, lifted_us: int, settles_us: int) -> int:
@@ -189,7 +225,7 @@ def _client_settings(
         settling_us = min(_SETTLING_US, end_us // 2)
         until_us, final_us = end_us - settling_us, end_us - settling_us // 5
     return Client.Parameters(
-        wanted.workload, ids, from_us, 1_000_000 // wanted.rate, timeout_us, until_us, final_us
+        wanted.workload, wanted.model, ids, from_us, 1_000_000 // wanted.rate, timeout_us, until_us, final_us
     )
 
 
@@ -263,11 +299,11 @@ def _require_history(workload: str, calls: tuple[tuple[Call, ...], ...], got: st
 
 
 def given_clients(
-    workload: str, calls: tuple[tuple[Call, ...], ...], nodes: tuple[int, ...], timing: Timing
+    workload: str, model: str, calls: tuple[tuple[Call, ...], ...], nodes: tuple[int, ...], timing: Timing
 ) -> Role:
     """Return the role of clients that call these operations when they are told."""
     ids = tuple(range(max(nodes) + 1, max(nodes) + 1 + len(calls)))
-    settings = GivenClient.Parameters(workload, ids, calls, client_timeout_us(timing))
+    settings = GivenClient.Parameters(workload, model, ids, calls, client_timeout_us(timing))
     return Role("clients", GivenClient.name, {each: f"c{each}" for each in ids}, msgspec.to_builtins(settings))
 
 
