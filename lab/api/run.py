@@ -45,7 +45,13 @@ from lab.worlds.loading.config import RunConfig, branch_config
 from lab.worlds.loading.members import members_in, protocols_of
 from lab.worlds.loading.roles import Wanted, roles_of
 from lab.worlds.loading.settings import Settings, parameters_of, usual_link
-from lab.worlds.loading.targets import absolute_target, load_protocol, recorded_protocols, target_with
+from lab.worlds.loading.targets import (
+    absolute_target,
+    load_protocol,
+    recorded_protocols,
+    split_targets,
+    target_with,
+)
 from lab.worlds.simulated.execution import run_to_end
 
 if TYPE_CHECKING:
@@ -274,7 +280,7 @@ def load(path: str | Path, protocol: Protocol | None = None) -> Run:
     """
     target = None if protocol is None else target_of(protocol)
     if target is not None:
-        for each in target.split(","):
+        for each in split_targets(target):
             load_protocol(each)  # its properties are judged, too
     return Run(Path(path), target)
 

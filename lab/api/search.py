@@ -135,7 +135,7 @@ def check(
     number of ``workers``, which are processes.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, RunawayError if messages multiply
-    while all assumptions are intact.
+    while all assumptions are intact, KeyboardInterrupt at Ctrl-C.
     """
     given = [f"{name}={value}" for name, value in (parameters or {}).items()]
     least, most = (nodes, nodes) if isinstance(nodes, int) else nodes
@@ -166,5 +166,9 @@ def check(
             if outcome.found:
                 first = outcome.schedule
                 break
-    finding = None if first is None else shrink_finding(found, campaign.base, campaign.goal, first)[0]
+    if first is None:
+        return Checked(found, campaign, totals, None)
+    finding, is_interrupted = shrink_finding(found, campaign.base, campaign.goal, first)
+    if is_interrupted:
+        raise KeyboardInterrupt
     return Checked(found, campaign, totals, finding)

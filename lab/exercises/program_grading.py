@@ -64,7 +64,6 @@ _REPETITIONS = 3
 _LEAST_JUDGED, _LEAST_AVAILABILITY = 0.5, 0.5
 """The shares of runs in which each promise must have been judged, and of operations that must have succeeded."""
 _LONGEST_GAP_US = 1_000_000
-_LONGEST_LOG = 200
 _MISTAKES = (NOT_A_MESSAGE, UNREACHABLE, MISUNDERSTOOD)
 
 
@@ -274,16 +273,12 @@ def describe_misbehaviour(records: list[Record]) -> str:
 
     That is to end by itself, or for a reason of the sandbox, or to write a line that is no message.
     """
-    logs: dict[int, str] = {}
     for record in records:
         if isinstance(record, Step) and isinstance(record.input, Wrote):
-            if record.input.log:
-                logs[record.node] = record.input.line.strip() or logs.get(record.node, "")
-            elif note := next((each for each in record.notes if each.startswith(NOT_A_MESSAGE)), ""):
+            if note := next((each for each in record.notes if each.startswith(NOT_A_MESSAGE)), ""):
                 return f"node {record.node} wrote a line that is {note}"
         elif isinstance(record, Process) and record.event == "failed":
-            log = logs.get(record.node, "")[:_LONGEST_LOG]
-            return f"node {record.node} failed: {record.why}" + (f" ({log})" if log else "")
+            return f"node {record.node} failed: {record.why}"
     return ""
 
 

@@ -60,7 +60,7 @@ from lab.text import UserError, sanitize
 from lab.units import format_count, format_us
 from lab.worlds.loading.roles import wanted_in
 from lab.worlds.loading.settings import usual_link
-from lab.worlds.loading.targets import recorded_protocols, recorded_targets
+from lab.worlds.loading.targets import recorded_protocols, recorded_targets, split_task, stacked_target
 
 
 class ScenarioSource(Struct, frozen=True):
@@ -273,11 +273,12 @@ def _outside(header: Header) -> Iterator[str]:
 
 def _seen_from(folder: Path, target: str) -> str:
     """Return the target with its file relative to the scenario's folder."""
-    task, separator, election = target.rpartition(" above ")
-    file, colon, name = election.partition(".py")
-    if not colon:
+    task, election = split_task(target)
+    file, suffix, name = election.rpartition(".py")
+    if not suffix:
         return target
-    return f"{task}{separator}{os.path.relpath(f'{file}.py', folder)}{name}"
+    seen = f"{os.path.relpath(f'{file}.py', folder)}{name}"
+    return stacked_target(task, seen) if task else seen
 
 
 # the script

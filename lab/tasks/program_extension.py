@@ -50,9 +50,10 @@ class ProgramAnalysis(Analysis):
             hint = f": start it with --service {name}" if name in SERVICES else ""
             lines.append(f"{format_count(count, 'message')} to {sanitize(name)}, which is not there{hint}")
         if self._refused:
-            count = format_count(len(self._refused), "line")
+            lines_refused = format_count(len(self._refused), "line")
             of = f"node{'s' if len(set(self._refused)) > 1 else ''} {format_ranges(sorted(set(self._refused)))}"
-            lines.append(f"{count} of {of} left out; the first, of {sanitize(self._first_refused, _LONGEST_LINE)}")
+            first = sanitize(self._first_refused, _LONGEST_LINE)
+            lines.append(f"{lines_refused} of {of} left out; the first, of {first}")
         return Report(tuple(lines))
 
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from lab.worlds.fork_server import detach, exit_with
 from lab.worlds.json_lines import to_line
 from lab.worlds.loading.config import HostReady, HostRefused, RunConfig
 
+_POLLED_EVERY_S = 0.01
 _decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
 
 
@@ -164,16 +166,24 @@ class _ForkedProcess:
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end; return its exit status. Raises subprocess.TimeoutExpired."""
-        if self.poll() is None:
-            ended = os.pidfd_open(self.pid)
-            try:
-                select.select([ended], [], [], timeout)
-            finally:
-                os.close(ended)
-        status = self.poll()
-        if status is None:
-            raise subprocess.TimeoutExpired("host", timeout or 0)
+        ends_s = None if timeout is None else time.monotonic() + timeout
+        while (status := self.poll()) is None:
+            left_s = None if ends_s is None else ends_s - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                raise subprocess.TimeoutExpired("host", timeout or 0)
+            self._await_end(left_s)
         return status
+
+    def _await_end(self, left_s: float | None) -> None:
+        """Wait for its end, or a while where the system cannot."""
+        if not hasattr(os, "pidfd_open"):  # macOS
+            time.sleep(_POLLED_EVERY_S if left_s is None else min(left_s, _POLLED_EVERY_S))
+            return
+        ended = os.pidfd_open(self.pid)
+        try:
+            select.select([ended], [], [], left_s)
+        finally:
+            os.close(ended)
 
     def kill(self) -> None:
         if self.poll() is None:

@@ -17,8 +17,8 @@ from tests.cli.invocation import ROOT, Lab
 OPTIONS = {
     "run": (
         "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --properties --sandbox --do --script "
-        "--record --seed --headless --for --json --watch --program --lens --workload --model --clients --rate --service "
-        "--role"
+        "--record --seed --headless --for --json --watch --program --lens --workload --model --clients --rate "
+        "--service --role"
     ),
     "consistency": "--workload --model --states --accept-torn --out --json",
     "replay": "--compare --protocol --properties --watch",

@@ -15,6 +15,8 @@ from lab.worlds.loading.targets import (
     load_protocol,
     loaded_targets,
     recorded_protocol,
+    split_target,
+    split_targets,
 )
 from lab.worlds.loading.user_module import TargetError
 from tests.harness import TIMING, Rig
@@ -81,6 +83,25 @@ def test_a_file_is_loaded_once(folder: Path) -> None:
     assert load_protocol(f"{folder}/mine.py") is load_protocol("./mine.py") is first
     assert absolute_target("mine.py:MyElection") == f"{folder}/mine.py:MyElection"
     assert absolute_target("./mine.py") == f"{folder}/mine.py"
+
+
+@pytest.mark.parametrize("name", ["ring with bells", "far above", "one, two", "a with b above c, d"])
+def test_a_folder_may_have_any_name(folder: Path, name: str) -> None:
+    """With the words that stand between the parts of a target, too: by its relative and its absolute path."""
+    (folder / name).mkdir()
+    _write(MINE, f"{name}/mine.py")
+    _write("", f"{name}/more.py")
+    assert load_protocol(f"{name}/mine.py").name == "my-election"
+    assert absolute_target(f"{name}/mine.py:MyElection") == f"{folder}/{name}/mine.py:MyElection"
+    own = f"{folder}/{name}/mine.py:MyElection"
+    assert load_protocol(own).name == "my-election"
+    assert load_protocol(f"3pc above {own}").name == "3pc"
+    assert absolute_target(own) == own
+    assert split_target(f"{own} with {folder}/{name}/more.py") == (own, f"{folder}/{name}/more.py")
+    assert split_target(f"bully with {folder}/{name}/more.py") == ("bully", f"{folder}/{name}/more.py")
+    two = [f"{folder}/{name}/mine.py:MyElection", "bully"]
+    assert split_targets(",".join(two)) == two
+    assert split_targets(",".join(reversed(two))) == two[::-1]
 
 
 def test_a_file_that_was_changed_within_a_second(folder: Path) -> None:

@@ -165,7 +165,7 @@ class Host:
         try:
             self.writer.flush()
         except OSError as error:
-            self.failure = f"the recording cannot be written: {error.strerror}"
+            self._note_unwritten(error)
             self.end(self.failure)
             return  # never publish what is not recorded
         self.flush()
@@ -194,12 +194,17 @@ class Host:
 
     def _complete_recording(self) -> None:
         self.shutdown()
-        with contextlib.suppress(OSError):
+        try:
             if not self.failure:
                 self.world.finish()
                 self.writer.append(End(self.now_us(), self._ending or "the host failed"))
             self.writer.close()
+        except OSError as error:
+            self._note_unwritten(error)
         self.feed.end()
+
+    def _note_unwritten(self, error: OSError) -> None:
+        self.failure = self.failure or f"the recording cannot be written: {error.strerror}"
 
     def _execute_request(self, request: FeedRequest) -> Reply:
         if request.end:

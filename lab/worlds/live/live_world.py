@@ -219,7 +219,8 @@ class LiveWorld(World[Connection]):
     def _receive_log(self, log: ProgramLog, line: bytes) -> None:
         program = self.incarnations.get(log.id)
         if isinstance(program, ProgramConnection) and program.number == log.number:
-            self._children[log.id].last_log_line = line.decode("utf-8", "replace")
+            if line.strip():
+                self._children[log.id].last_log_line = line.decode("utf-8", "replace").strip()
             program.take_line(line, is_log=True)
             self._feed(program)
 

@@ -60,6 +60,8 @@ from lab.worlds.loading.user_module import TargetError, load_module, located
 
 _ABOVE = " above "
 _WITH = " with "
+_WHOLE = re.compile(r"[^/\\]+|.*\.py(:\w+)?", re.DOTALL)
+"""A target that does not end within the path of a file, whose folders may have any names."""
 _SANDBOXED = "sandboxed "
 _YOURS = "one-of-your-own"
 """No protocol has this name: a name in a recording never makes a file run."""
@@ -109,8 +111,8 @@ def _promising(protocol: type[Algorithm], promises: tuple[str, ...]) -> type[Alg
 
 def _load(target: str, sandboxed: str = "") -> tuple[type[Algorithm], tuple[Declared, ...]]:
     """Return the protocol, and what its own file declares. ``sandboxed``: the whole target, if it is to be."""
-    task, stacks, election = target.partition(_ABOVE)
-    if stacks:
+    task, election = split_task(target)
+    if task:
         lower, of_lower = _load(election, sandboxed)
         return _stack(_task(task), lower), of_lower
     file, name = _parts(target)
@@ -217,7 +219,7 @@ def loaded_targets(header: Header) -> str:
 
 def _own_targets(header: Header, target: str | None) -> dict[str, str]:
     """Return the targets of the user's own protocols in a mixed cluster, by the names of these protocols."""
-    own = {load_protocol(each).name: each for each in (target or "").split(",") if each}
+    own = {load_protocol(each).name: each for each in split_targets(target or "")}
     names = [header.protocol.name, *(role.protocol.name for role in header.members)]
     unused = next((name for name in own if name not in names), None)
     if unused is not None:
@@ -252,7 +254,7 @@ def user_files(target: str) -> dict[str, bytes]:
     """Return the user's files that the target needs, by path: those it names, and all modules beside them."""
     load_protocol(target)
     named, properties = split_target(target)
-    election = named.partition(_ABOVE)[2] or named
+    election = split_task(named)[1]
     named_files = [Path(file) for file in (_parts(election)[0], properties) if file and _is_file(file)]
     folders = {path.resolve().parent for path in named_files}
     modules = {
@@ -270,8 +272,34 @@ def target_with(target: str, properties: str) -> str:
 
 def split_target(target: str) -> tuple[str, str]:
     """Return the target without the file of properties that it names, and that file; empty if there is none."""
-    named, _, properties = target.partition(_WITH)
-    return named, properties
+    named, properties = _cut(target, _WITH)
+    return named or properties, properties if named else ""
+
+
+def split_task(target: str) -> tuple[str, str]:
+    """Return the task of a target without properties, empty if there is none, and what it runs above."""
+    return _cut(target, _ABOVE)
+
+
+def split_targets(targets: str) -> list[str]:
+    """Return the targets between which there are commas; the folder of a file may have some in its name, too."""
+    found, rest = [], ""
+    for part in targets.split(","):
+        rest = f"{rest},{part}" if rest else part
+        if _WHOLE.fullmatch(rest):
+            found.append(rest)
+            rest = ""
+    return [*found, rest] if rest else found
+
+
+def _cut(target: str, between: str) -> tuple[str, str]:
+    """Return what stands on both sides of these words; of folders whose names have them, neither is cut."""
+    parts = [] if os.path.isfile(_parts(target)[0]) else target.split(between)
+    for place in range(1, len(parts)):
+        left = between.join(parts[:place])
+        if _WHOLE.fullmatch(left):
+            return left, between.join(parts[place:])
+    return "", target
 
 
 def _task(name: str) -> type[Task]:
@@ -304,18 +332,18 @@ def split_sandbox(target: str) -> tuple[str, bool]:
 def names_file(target: str) -> bool:
     """Return whether the protocol of the target, or a layer of it, is in a file of the user's."""
     named, _ = split_target(target)
-    return _is_file(_parts(named.rpartition(_ABOVE)[2])[0])
+    return _is_file(_parts(split_task(named)[1])[0])
 
 
 def absolute_target(target: str, folder: Path = Path()) -> str:
     """Return the target with an absolute path; a relative one is resolved against ``folder``."""
     if target.startswith(_SANDBOXED):
         return f"{_SANDBOXED}{absolute_target(target.removeprefix(_SANDBOXED), folder)}"
-    named, with_, properties = target.partition(_WITH)
-    if with_:
+    named, properties = split_target(target)
+    if properties:
         return target_with(absolute_target(named, folder), _absolute(folder, properties))
-    task, stacks, election = target.partition(_ABOVE)
-    if stacks:
+    task, election = split_task(target)
+    if task:
         return stacked_target(task, absolute_target(election, folder))
     file, name = _parts(target)
     if not _is_file(file):

@@ -9,6 +9,7 @@ makes one of them happen.
 """
 
 import heapq
+from collections import deque
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -47,7 +48,7 @@ class SimulatedIncarnation(Incarnation):
     def __init__(self, node: SteppedNode, number: int) -> None:
         super().__init__(node.id, number)
         self.node = node
-        self.inbox: list[Message | CommandInput] = []
+        self.inbox: deque[Message | CommandInput] = deque()
         self.stepping = True
         self.writing: SlowWrite | None = None
         self.paused_at_us = 0
@@ -66,7 +67,7 @@ class SimulatedIncarnation(Incarnation):
 
     def remove_waiting(self) -> list[Message]:
         self.clear_timer()
-        inbox, self.inbox = self.inbox, []
+        inbox, self.inbox = self.inbox, deque()
         taken = None if self.writing is None else self.writing.received
         self.writing = None
         waiting = [node_input for node_input in inbox if isinstance(node_input, Message)]
@@ -355,7 +356,7 @@ class Simulation(World[SimulatedIncarnation]):
     def _drain_inbox(self, incarnation: SimulatedIncarnation) -> None:
         """Handle waiting inputs one by one, because the node may be paused or die in between."""
         while incarnation.inbox and not incarnation.stepping and not incarnation.paused:
-            self._handle(incarnation, incarnation.inbox.pop(0))
+            self._handle(incarnation, incarnation.inbox.popleft())
 
     def _handle(
         self, incarnation: SimulatedIncarnation, node_input: Started | Message | Fired | CommandInput
