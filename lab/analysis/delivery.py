@@ -243,7 +243,7 @@ class _Tracer:
             copies -= 1
             if isinstance(record, Step):
                 took = format_us(max(0, record.at_us - first.at_us))
-                late = "; its request had timed out" if record.late else ""
+                late = "; its request no longer waited" if record.late else ""
                 yield TraceEntry(number, at_us, "taken", f"{message.target} received it after {took}{late}", depth)
                 yield from self._effects(record, number, message, depth)
             else:

@@ -736,7 +736,7 @@ class Picture:
             yield "answer", [line(*ends, ink, 0.9), arrow_head(*ends, ink, 6.6, True)]
         if "timed out" in outcomes:
             way = line(*ends, ink, 1.2, _DASHES["timed out"])
-            yield "arrived after its request timed out", [way, arrow_head(*ends, ink, 6.6, True)]
+            yield "arrived when its request no longer waited", [way, arrow_head(*ends, ink, 6.6, True)]
         lost = [fate for fate in REACH if fate in outcomes and fate not in ("in flight", "held")]
         if lost:
             yield (

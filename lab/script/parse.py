@@ -28,10 +28,13 @@ from lab.script.statements import (
 )
 from lab.script.vocabulary import Vocabulary, vocabulary
 from lab.script.watches import Watch
+from lab.units import format_us
 
 LONGEST = 1000
 """Limit of the length of a command, in characters."""
 
+_LEAST_EVERY_US = 10_000
+"""The shortest interval of ``every``: a line that is due more often leaves no time for anything else."""
 _BLANKS = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 _ON_MESSAGE = re.compile(r"\b(?:on|before)\s+\w+\s+\w+(\s+\d+\s*->\s*\d+)?\s*$")
 """A trigger after which ``#2`` means the second such message, not a comment."""
@@ -170,6 +173,9 @@ def _misplaced_part(triggers: list[Trigger], command: Any, waits: bool) -> str:
         return "step runs at once and cannot have a trigger; freeze can: on send NewState freeze"
     if any(isinstance(trigger, Every) for trigger in triggers[:-1]):
         return "every must be the last trigger of a line: when all normal every 2s kill coordinator"
+    often = next((each for each in triggers if isinstance(each, Every) and each.us < _LEAST_EVERY_US), None)
+    if often is not None:
+        return f"every {format_us(often.us)} is too often: write at least every {format_us(_LEAST_EVERY_US)}"
     if triggers and isinstance(triggers[-1], Every) and isinstance(command, Expectation):
         return "every cannot repeat an expectation: write expect always"
     if waits and isinstance(command, ExpectViolation):

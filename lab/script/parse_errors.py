@@ -216,7 +216,7 @@ def explain_error(
     if near:
         message += f" (did you mean {near!r}?)"
     else:
-        message += _reason(got, expected)
+        message += _reason(got, expected) or _missing_unit(got or text.rpartition(" ")[2], expected)
     if not (near and "_EXPECT" in expected):
         described = _describe_expected(expected, protocol, names)
         message += f"; expected {described.replace(_PREDICATE, _WATCH) if is_watch else described}"
@@ -246,6 +246,10 @@ def _nearest(got: str, expected: set[str], protocol: type[Protocol] | None, name
     return known[found[0]] if (found := difflib.get_close_matches(word, known, 1)) else ""
 
 
+_FEW = 10
+"""Whoever writes a time without a unit means seconds if it is less, else milliseconds."""
+
+
 def _reason(got: str, expected: set[str]) -> str:
     terminal, unclosed = _UNCLOSED.get(got[:1], ("", ""))
     if terminal in expected:
@@ -253,6 +257,17 @@ def _reason(got: str, expected: set[str]) -> str:
     if re.fullmatch(r"-\w+", got) and "NUMBER" in expected and "TIME" not in expected:
         return ", as commands take no options"
     return ", as a line has only one command" if got in BEGINNINGS and "$END" in expected else ""
+
+
+def _missing_unit(number: str, expected: set[str]) -> str:
+    """Return the unit that a number lacks; empty if it is none, or needs none here."""
+    unit = ""
+    if re.fullmatch(r"\d+(\.\d+)?", number) and "NUMBER" not in expected:
+        if "PERCENT" in expected:
+            unit = "%"
+        elif "TIME" in expected:
+            unit = "s" if float(number) < _FEW else "ms"
+    return f", as {number} has no unit (did you mean {number}{unit}?)" if unit else ""
 
 
 def _words(expected: set[str], protocol: type[Protocol] | None, names: NodeNames | None) -> list[str]:

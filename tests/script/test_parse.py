@@ -484,6 +484,13 @@ def test_every_error_has_a_column_or_a_reason(text: str) -> None:
         assert any(reason in messages for reason in reasons), messages
 
 
+def test_a_line_is_repeated_every_10_ms_at_most() -> None:
+    """More often, it would leave no time for anything else."""
+    assert parse("every 10ms kill 5").triggers == (Every(10_000),)
+    with pytest.raises(CommandError, match="every 9.999ms is too often: write at least every 10ms"):
+        parse("every 9999us kill 5")
+
+
 def test_the_column_points_at_the_error() -> None:
     """Counted from 1, in the line as it was given."""
     with pytest.raises(CommandError, match="column 10: 'x' is not expected here"):

@@ -65,7 +65,7 @@ class MessageLine(TitleLine):
     """The reply to what the user did last. If it ``fades``, it goes once it can have been read; warnings stay."""
 
     DEFAULT_CSS = """
-    MessageLine { height: auto; max-height: 3; text-wrap: wrap; text-overflow: fold; display: none; }
+    MessageLine { height: auto; max-height: 5; text-wrap: wrap; text-overflow: fold; display: none; }
     """
 
     def __init__(self, styles: ThemeStyles, fades: bool = False) -> None:
