@@ -602,15 +602,17 @@ class Node(SteppedNode, Port):
     def _wait(self, running: RunningProcedure, trap: Trap) -> None:
         until_us: int | None
         if isinstance(trap, Ask):
-            if not trap.peers:
-                self._ready.append((running, {}))
-                return
             for peer in trap.peers:
                 if peer not in self._ids:
                     raise self._no_such_node(peer)
             kind, body = type(trap.request).__name__, encode(trap.request)
             if kind not in self._kinds and type(trap.request) not in self.protocol.asks:
                 raise ProtocolError(f"no node handles {kind}: write a handler for it, @on({kind})")
+            if trap.enough <= 0:  # such as of no peers
+                for peer in trap.peers:
+                    self.post(peer, kind, body)
+                self._ready.append((running, {}))
+                return
             running.ask(trap)
             for peer in trap.peers:
                 serial = self.post(peer, kind, body)

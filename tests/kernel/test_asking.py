@@ -17,10 +17,10 @@ class Ping(Request[Pong], frozen=True):
 
 
 class Go(Payload, frozen=True):
-    """Start asking; ``enough`` 0 stands for all."""
+    """Start asking; without ``enough``, all."""
 
     peers: tuple[int, ...]
-    enough: int = 0
+    enough: int | None = None
 
 
 class Stop(Payload, frozen=True):
@@ -47,8 +47,7 @@ class Asker(Protocol):
 
     @procedure
     async def asking(self) -> None:
-        enough = self.wanted.enough or None
-        replies = await self.ask_all(self.wanted.peers, Ping(), within=WITHIN_US, enough=enough)
+        replies = await self.ask_all(self.wanted.peers, Ping(), within=WITHIN_US, enough=self.wanted.enough)
         text = ", ".join(f"{peer}: {answer.number}" for peer, answer in replies.items())
         self.note(f"got {text}" if text else "got nothing")
 
@@ -122,6 +121,23 @@ def test_asking_nobody_takes_no_time() -> None:
     step = solo.hear(1, Go(()))
     assert step.notes == ("got nothing",)
     assert (step.sent, solo.waits) == ((), ())
+
+
+def test_a_peer_that_is_named_twice_is_asked_once() -> None:
+    """Nobody waits for a second answer of it."""
+    solo = _asker()
+    asked = solo.hear(1, Go((1, 3, 1))).sent
+    assert [message.target for message in asked] == [1, 3]
+    solo.reply(asked[0], Pong(1))
+    assert solo.reply(asked[1], Pong(3)).notes == ("got 1: 1, 3: 3",)
+
+
+def test_no_answer_is_enough_at_once() -> None:
+    """The messages are sent, and their answers come to nobody."""
+    solo = _asker()
+    step = solo.hear(1, Go((1, 3), enough=0))
+    assert (len(step.sent), step.notes, solo.waits) == (2, ("got nothing",), ())
+    assert solo.reply(step.sent[0], Pong(1)).late
 
 
 @pytest.mark.parametrize(("replies", "text"), [(True, "one: Pong(number=7)"), (False, "one: None")])

@@ -487,7 +487,7 @@ def test_every_error_has_a_column_or_a_reason(text: str) -> None:
 def test_a_line_is_repeated_every_10_ms_at_most() -> None:
     """More often, it would leave no time for anything else."""
     assert parse("every 10ms kill 5").triggers == (Every(10_000),)
-    with pytest.raises(CommandError, match="every 9.999ms is too often: write at least every 10ms"):
+    with pytest.raises(CommandError, match=r"every 9\.999ms is too often: write at least every 10ms"):
         parse("every 9999us kill 5")
 
 
