@@ -104,6 +104,18 @@ app = typer.Typer(
 )
 
 
+_MAELSTROM = {
+    "-w": "--workload",
+    "--bin": "--program",
+    "--node-count": "--nodes",
+    "--time-limit": "--for 20s",
+    "--concurrency": "--clients",
+    "--nemesis": "--do 'at 5s partition 1 | 2 3', or lab check --faults partition",
+    "--consistency-models": "--model",
+}
+"""The options of Maelstrom that have another name here."""
+
+
 def run_commands() -> int:
     """Run the command in ``sys.argv`` and return its exit status."""
     for stream in (sys.stdout, sys.stderr):
@@ -119,7 +131,10 @@ def run_commands() -> int:
     except TyperException as error:
         context = getattr(error, "ctx", None)
         command = " ".join(["lab", *sys.argv[1:2]]) if context is None else context.command_path
-        fail(f"{error.format_message().rstrip('.')} (see: {command} --help)")
+        message, meant = error.format_message().rstrip("."), _MAELSTROM.get(getattr(error, "option_name", ""), "")
+        if meant:
+            message = f"{message.partition(' (Possible')[0]}; what Maelstrom calls so is {meant} here"
+        fail(f"{message} (see: {command} --help)")
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except SystemExit as end:

@@ -428,8 +428,8 @@ class Protocol:
     ) -> dict[int, A]:
         """Ask several peers; return the answers that came within the bound, in the order of ``peers``.
 
-        Resume as soon as all of them, or ``enough`` of them, have answered: at once if that is none. A peer that is
-        named twice is asked once.
+        Resume as soon as all of them, or ``enough`` of them, have answered: at once if that is none. A peer that
+        is named twice is asked once.
         """
         asked = tuple(dict.fromkeys(peers))
         needed = len(asked) if enough is None else min(enough, len(asked))

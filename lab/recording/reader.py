@@ -290,6 +290,11 @@ def read_header(line: bytes, where: str) -> Header:
         raise NotARecordingError(
             f"{where} is a campaign, not a recording of a run; see: lab campaign show {where}"
         )
+    if re.match(rb"\s*(\[\s*)?(#[\w.]+\s*)?\{\s*(:\w|\"(type|process)\")", line):
+        raise NotARecordingError(
+            f"{where} looks like a history, not like a recording of a run; check it with: lab consistency {where} "
+            "--workload NAME"
+        )
     try:
         header = decode(line)
     except UNREADABLE as error:

@@ -400,6 +400,21 @@ def test_a_program_that_answers_wrongly_is_not_green(lab: Lab, fault: str, secon
 
 
 @pytest.mark.live
+def test_a_script_without_its_first_line_is_told_which(lab: Lab) -> None:
+    """As the system cannot execute it."""
+    _save(lab.folder, "node.py", "import sys\n")
+    done = lab("run", "--program", "./node.py", "--nodes", "1", "--headless", "--for", "2s")
+    assert done.status == 1
+    assert "Exec format error; a script has a first line such as #!/usr/bin/env python3" in done.out
+
+
+def test_a_program_in_place_of_a_protocol(lab: Lab) -> None:
+    """It is named with --program."""
+    _save(lab.folder, "node.py", "#!/usr/bin/env python3\n")
+    assert "if it is a program of your own, run it with --program" in lab("run", "./node.py").err
+
+
+@pytest.mark.live
 def test_a_line_that_looks_like_one_of_ours_is_no_message(lab: Lab) -> None:
     """The program goes on."""
     program = f"{sys.executable} {FAULTY} not-started"

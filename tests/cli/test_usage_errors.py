@@ -16,6 +16,12 @@ run diary.txt:Mine
 run mine.py:Mein
 run mine.py:Status
 run wrong.py
+run --program ./my_node -w lin-kv
+run --bin ./my_node
+run --program ./my_node --nemesis partition
+run bully --workload txn-rw-register --model read-comitted
+run bully --workload lin-kv --model serializable
+run bully --model serializable
 run bully --nodes 0
 run bully --nodes 7-3
 run bully --nodes 5,5

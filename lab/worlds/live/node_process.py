@@ -14,6 +14,7 @@ make any itself.
 
 import contextlib
 import ctypes
+import errno
 import gc
 import os
 import select
@@ -207,6 +208,8 @@ def _become_program(command: str, job: NodeJob, config: RunConfig) -> int:
         os.execve(words[0], words, ENVIRONMENT)
     except (OSError, ValueError, IndexError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
+        if isinstance(error, OSError) and error.errno == errno.ENOEXEC:
+            reason += "; a script has a first line such as #!/usr/bin/env python3"
         os.write(1, to_line(NotStarted(f"the program {command!r} cannot be executed: {reason}")))
     return 1
 

@@ -381,7 +381,8 @@ def _class_in(module: ModuleType, file: str, name: str) -> type[Algorithm]:
     if not own and name:
         raise TargetError(f"{file} has no class {name}, and no other protocol")
     if not own:
-        raise TargetError(f"{file} has no protocol: write class MyProtocol(Election), or (Algorithm)")
+        program = "; if it is a program of your own, run it with --program" if os.access(file, os.X_OK) else ""
+        raise TargetError(f"{file} has no protocol: write class MyProtocol(Election), or (Algorithm){program}")
     if not name:
         raise TargetError(f"{file} has several protocols; name one: {' or '.join(f'{file}:{key}' for key in own)}")
     near = difflib.get_close_matches(name, own, 1)
