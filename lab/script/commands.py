@@ -473,6 +473,13 @@ class Hint(_Command, frozen=True):
         return f"hint {self.task}"
 
 
+class Cancel(_Command, frozen=True):
+    """End the lines that repeat, and those given by hand that still wait for a trigger."""
+
+    def __str__(self) -> str:
+        return "cancel"
+
+
 class WorldCommand(_Command, frozen=True):
     """A command that controls virtual time; only simulated runs support it.
 
@@ -518,6 +525,7 @@ Command = (
     | Inject
     | ProtocolCommandLine
     | Caption
+    | Cancel
     | Answer
     | Hint
     | WorldCommand

@@ -97,6 +97,14 @@ class Director:
         self._update()
         return found
 
+    def cancel(self) -> int:
+        """Remove the lines that repeat, and the commands given by hand that wait; return how many there were."""
+        found = self._agenda.remove(_is_cancelled) + self._event_triggers.remove(_is_cancelled)
+        for wait in [each for each in self._predicates.waits if _is_cancelled(each.line)]:
+            found += self._predicates.remove(wait)
+        self._update()
+        return found
+
     def line_started(self, line: Statement, nodes: Collection[int], events: Collection[Event]) -> None:
         """Note that the world starts to execute a line, which is done once each node has had one of the events."""
         self._start_all(self._sequencer.line_started(line, nodes, events))
@@ -263,6 +271,14 @@ class Agenda:
         self._put += 1
         heapq.heappush(self._entries, (at_us, self._put, entry))
 
+    def remove(self, matches: Callable[[Statement], bool]) -> int:
+        """Remove the lines that match; return how many there were."""
+        kept = [each for each in self._entries if not (isinstance(each[2], Statement) and matches(each[2]))]
+        removed = len(self._entries) - len(kept)
+        heapq.heapify(kept)
+        self._entries = kept
+        return removed
+
     def due(self, now_us: int) -> Iterator[Statement | PredicateWait]:
         """Yield the entries that are due by ``now_us``, including those added while the caller iterates."""
         while self._entries and self._entries[0][0] <= now_us:
@@ -295,6 +311,12 @@ class _NthWaits(Generic[_ATrigger]):
         """Add a line that waits for this trigger."""
         self.waits.append(_NthWait(line, trigger, trigger.nth))
 
+    def remove(self, matches: Callable[[Statement], bool]) -> int:
+        """Remove the lines that match; return how many there were."""
+        before = len(self.waits)
+        self.waits = [each for each in self.waits if not matches(each.line)]
+        return before - len(self.waits)
+
     def count(self, matches: Callable[[_ATrigger], bool]) -> list[Statement]:
         """Count an event that these triggers match; remove and return the lines that waited for it."""
         found = []
@@ -306,6 +328,12 @@ class _NthWaits(Generic[_ATrigger]):
         if found:
             self.waits = [each for each in self.waits if each.remaining]
         return found
+
+
+def _is_cancelled(line: Statement) -> bool:
+    """Return whether ``cancel`` removes this line."""
+    repeats = bool(line.triggers) and isinstance(line.triggers[-1], Every)
+    return repeats or not (line.line or isinstance(line.command, Expectation))
 
 
 class EventTriggers:
@@ -320,6 +348,13 @@ class EventTriggers:
     def is_active(self) -> bool:
         """True if a line waits."""
         return bool(self._on_message.waits or self._on_store.waits or self._on_status)
+
+    def remove(self, matches: Callable[[Statement], bool]) -> int:
+        """Remove the lines that match; return how many there were."""
+        kept = [each for each in self._on_status if not matches(each[0])]
+        removed = len(self._on_status) - len(kept)
+        self._on_status = kept
+        return removed + self._on_message.remove(matches) + self._on_store.remove(matches)
 
     @property
     def lines(self) -> Iterator[Statement]:

@@ -20,6 +20,7 @@ from lab.script.commands import (
     MOST_STEPS,
     SLOWEST,
     Answer,
+    Cancel,
     Caption,
     Heal,
     Hint,
@@ -337,6 +338,9 @@ class _Build(Transformer[Token, Any]):
 
     def hint(self, task: str) -> Hint:
         return Hint(_task("hint", task))
+
+    def cancel(self) -> Cancel:
+        return Cancel()
 
     def freeze(self) -> WorldCommand:
         return WorldCommand("freeze")

@@ -73,6 +73,9 @@ VERBS: dict[str, Verb] = {
     "mark": Verb('mark "TEXT"', "set a bookmark in the recording", 'mark "here it goes wrong"'),
     "answer": Verb('answer TASK "TEXT"', "exercise: answer the question of a task", 'answer 2 "4"'),
     "hint": Verb("hint TASK", "exercise: show the next hint for a task; it may cost points", "hint 1"),
+    "cancel": Verb(
+        "cancel", "end the lines that repeat (every), and those given by hand that still wait", "cancel"
+    ),
     "freeze": Verb("freeze", "simulated: stop virtual time", "freeze"),
     "go": Verb("go", "simulated: continue virtual time", "go"),
     "speed": Verb("speed FACTOR", "simulated: set virtual time per real time, 0.01 to 1000 or max", "speed 0.1"),

@@ -16,6 +16,7 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Captioned, Commanded, Event, Expected, Fault, Injected, Routed
 from lab.script.commands import (
     Answer,
+    Cancel,
     Caption,
     Command,
     Heal,
@@ -153,19 +154,28 @@ class Control:
         command.check_storage(Scope(self._run.protocol_class, ()))
         match command:
             case NodeCommand():
-                return self._act_on_nodes(command, statement, cluster)
+                outcome = self._act_on_nodes(command, statement, cluster)
             case LinkFault() | Slow() | SlowDisk() | Partition() | Heal():
-                return self._change_faults(command, statement, cluster)
+                outcome = self._change_faults(command, statement, cluster)
             case Inject():
-                return self._inject(command, statement, cluster)
+                outcome = self._inject(command, statement, cluster)
             case ProtocolCommandLine():
-                return self._give_command(command, cluster)
+                outcome = self._give_command(command, cluster)
+            case Cancel():
+                outcome = self._cancel()
             case WorldCommand():
-                return CommandOutcome(*self._run.steer(command, in_script=bool(statement.line)))
+                outcome = CommandOutcome(*self._run.steer(command, in_script=bool(statement.line)))
             case Answer() | Hint() | Caption():  # only recorded
                 if self._run.header.exercise is None:
                     raise CommandError("this run belongs to no exercise; lab exercise list shows the exercises")
-                return CommandOutcome(True, "noted")
+                outcome = CommandOutcome(True, "noted")
+        return outcome
+
+    def _cancel(self) -> CommandOutcome:
+        count = self._run.director.cancel()
+        if not count:
+            return CommandOutcome(False, "no line repeats, and none given by hand waits; nothing changed")
+        return CommandOutcome(True, f"{format_count(count, 'line')} cancelled")
 
     # commands on nodes
 

@@ -400,7 +400,7 @@ def test_a_program_that_answers_wrongly_is_not_green(lab: Lab, fault: str, secon
 
 
 @pytest.mark.live
-def test_a_script_without_its_first_line_is_told_which(lab: Lab) -> None:
+def test_a_script_without_its_first_line_fails_with_a_hint(lab: Lab) -> None:
     """As the system cannot execute it."""
     _save(lab.folder, "node.py", "import sys\n")
     done = lab("run", "--program", "./node.py", "--nodes", "1", "--headless", "--for", "2s")

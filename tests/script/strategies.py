@@ -10,6 +10,7 @@ from lab.script import values as v
 from lab.script.commands import (
     FASTEST,
     SLOWEST,
+    Cancel,
     Caption,
     Heal,
     Inject,
@@ -103,6 +104,7 @@ COMMANDS = st.one_of(
     _faults(),
     st.builds(Heal, st.none() | LINK_SETS, st.sampled_from(("heal", "release"))),
     st.builds(Heal, LINK_SETS, st.just("join")),
+    st.builds(Cancel),
     st.builds(Partition, st.lists(NODES, min_size=1, max_size=3).map(tuple)),
     st.builds(Inject, NUMBERS, NUMBERS, ELECTION_KINDS, st.sampled_from(("{}", '{"a": [1, "}"]}', '{ "#": 2 }'))),
     st.builds(
@@ -204,7 +206,7 @@ TRIGGERS = st.one_of(
         OnStatus, NUMBERS | st.just("any"), st.sampled_from(("Down", "Election", "Reorganization", "Normal"))
     ),
 )
-EVERY = st.builds(Every, st.integers(1000, 3_000_000))
+EVERY = st.builds(Every, st.integers(10_000, 3_000_000))
 
 
 @st.composite

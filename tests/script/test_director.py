@@ -488,6 +488,24 @@ def test_two_runs_of_a_script_are_the_same(seed: int) -> None:
     assert one.records == other.records
 
 
+def test_cancel_ends_what_repeats_and_what_waits_by_hand() -> None:
+    """Not the lines of the script that wait, nor expectations; afterwards there is nothing to cancel."""
+    rig = Rig((1, 2, 3)).started()
+    script = 'every 1s: mark "tick"\nat 4s: mark "script"\nexpect all normal within 9s'
+    rig.director.add_script(read_script(script))
+    by_hand = ('at 3s: mark "late"', 'when 3 down: mark "down"', 'on send NewState: mark "sent"')
+    rig.run(2_500_000)
+    rig.do(*by_hand, 'on status 1 Election: mark "status"', 'on store 1: mark "store"', "expect never 1 down")
+    assert rig.do("cancel") == "6 lines cancelled"
+    nothing = rig.control.execute(parse("cancel"))
+    assert not nothing.changed
+    assert nothing.text == "no line repeats, and none given by hand waits; nothing changed"
+    rig.do("kill 3")
+    rig.run(3 * SECOND_US)
+    assert [record.text for record in rig.records if isinstance(record, Captioned)] == ["tick", "tick", "script"]
+    assert [record.met for record in rig.records if isinstance(record, Expected)] == [True]
+
+
 def test_a_line_that_waits_for_a_predicate_can_be_withdrawn() -> None:
     """The last such line that was added, at any of its triggers; no line of the script."""
     rig = Rig((1, 2, 3)).started()

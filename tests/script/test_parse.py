@@ -13,6 +13,7 @@ from lab.script import predicates as p
 from lab.script import values as v
 from lab.script.commands import (
     Answer,
+    Cancel,
     Caption,
     Command,
     Heal,
@@ -86,6 +87,7 @@ ALL_NORMAL = p.Is("all", "normal")
             "tell 1, 2 coordinators pin a b|c 3% #x",
             ProtocolCommandLine(Nodes((1, 2), ("coordinators",)), "pin", PIN),
         ),
+        ("cancel", Cancel()),
         ("freeze", WorldCommand("freeze")),
         ("go", WorldCommand("go")),
         ("speed 0.1", WorldCommand("speed", factor=0.1)),

@@ -209,7 +209,7 @@ def _become_program(command: str, job: NodeJob, config: RunConfig) -> int:
     except (OSError, ValueError, IndexError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         if isinstance(error, OSError) and error.errno == errno.ENOEXEC:
-            reason += "; a script has a first line such as #!/usr/bin/env python3"
+            reason = f"{reason}; a script has a first line such as #!/usr/bin/env python3"
         os.write(1, to_line(NotStarted(f"the program {command!r} cannot be executed: {reason}")))
     return 1
 
