@@ -50,6 +50,30 @@ class _Call(Struct, frozen=True):
     value: Any
 
 
+class ClientSettings(Struct, frozen=True):
+    """The parameters of a run's clients that its history needs: see ``Client.Parameters``. No ``workload``: none."""
+
+    workload: str = ""
+    model: str = ""
+    from_us: int = 0
+    until_us: int | None = None
+    final_us: int | None = None
+
+    @classmethod
+    def of(cls, header: Header) -> "ClientSettings":
+        """Return those of a run's clients; a recording may hold anything."""
+        parameters = next((role.parameters for role in header.roles if role.protocol in CLIENTS), {})
+        try:
+            return msgspec.convert(parameters, cls)
+        except msgspec.ValidationError:
+            return cls(str(parameters.get("workload", "")))
+
+    @property
+    def consistency_model(self) -> ConsistencyModel:
+        """The model that transactions are judged by."""
+        return next((each for each in MODELS if each == self.model), DEFAULT_MODEL)
+
+
 class Completion(Struct, frozen=True):
     """The end of an operation that was answered. ``mistake``: why the answer is none; empty if it is one."""
 
@@ -81,14 +105,8 @@ class ClientHistory:
 
     def __init__(self, header: Header) -> None:
         clients = [role for role in header.roles if role.protocol in CLIENTS]
-        self.workload = str(clients[0].parameters.get("workload", "")) if clients else ""
-        from_us = clients[0].parameters.get("from_us") if clients else None
-        self._from_us = from_us if isinstance(from_us, int) else 0
-        final_us = clients[0].parameters.get("final_us") if clients else None
-        self._final_us = final_us if isinstance(final_us, int) else None
-        until_us = clients[0].parameters.get("until_us") if clients else None
-        self._until_us = until_us if isinstance(until_us, int) else None
-        self.model = client_model(clients[0].parameters) if clients else DEFAULT_MODEL
+        self._settings = ClientSettings.of(header)
+        self.workload, self.model = self._settings.workload, self._settings.consistency_model
         self.malformed: list[Finding] = []
         self._struck = ""
         self._in_force: dict[int, str] = {}
@@ -112,7 +130,7 @@ class ClientHistory:
         """Why there is no operation; empty if there is one."""
         if self.history.operations:
             return ""
-        begin = f"the clients begin {format_us(self._from_us)} after the start"
+        begin = f"the clients begin {format_us(self._settings.from_us)} after the start"
         return f"no operation was called: {begin}, and stop before the end; let it run for longer"
 
     @property
@@ -137,8 +155,9 @@ class ClientHistory:
         elif isinstance(record, Process | Fault):
             if isinstance(record, Process) and record.node in self._calls and record.event in ("killed", "failed"):
                 self._end(record.node, "info", None, record.at_us)
-            if self._final_us is not None and self._until_us is not None and record.at_us <= self._final_us:
-                self._observe_fault(record, self._until_us)
+            until_us, final_us = self._settings.until_us, self._settings.final_us
+            if until_us is not None and final_us is not None and record.at_us <= final_us:
+                self._observe_fault(record, until_us)
 
     def _observe_fault(self, record: Process | Fault, until_us: int) -> None:
         """Take in what happened to nodes and links before the last reads."""
@@ -171,7 +190,8 @@ class ClientHistory:
                 if step.node in self._calls:  # no client of ours does that
                     self._end(step.node, "info", None, step.at_us)
                 self._calls[step.node] = _Call(message.serial, step.at_us, message.kind, *operation)
-                is_final = self._final_us is not None and step.at_us >= self._final_us
+                final_us = self._settings.final_us
+                is_final = final_us is not None and step.at_us >= final_us
                 self._builder.invoke(self._name(step.node), *operation, step.at_us, is_final=is_final)
 
     def _answered(self, step: Step, call: _Call, answer: Message) -> None:
@@ -195,12 +215,6 @@ class ClientHistory:
     def _name(self, node: int) -> str:
         renamed = self._renamed[node]
         return f"{self._names[node]}.{renamed}" if renamed else self._names[node]
-
-
-def client_model(parameters: Mapping[str, Any]) -> ConsistencyModel:
-    """Return the consistency model that clients with these parameters are judged by."""
-    named = parameters.get("model")
-    return next((each for each in MODELS if each == named), DEFAULT_MODEL)
 
 
 def check_clients(clients: ClientHistory) -> CheckResult | None:

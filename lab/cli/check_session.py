@@ -41,7 +41,7 @@ from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, unjudged
 from lab.worlds.campaign.campaign_recording import CampaignWriter
 from lab.worlds.interruption import interrupted_between_steps
-from lab.worlds.loading.sandboxed_protocol import leaves_out_properties
+from lab.worlds.loading.sandboxed_protocol import describe_left_out, leaves_out_properties
 
 Run = TypeVar("Run")
 """A run as it was made, from which a finding is shrunk."""
@@ -105,12 +105,8 @@ class CheckSession(ABC, Generic[Run, Kept]):
             print_error(line)
         for line in format_errors(self.totals.errors):
             print_error(line)
-        if self._leaves_out:
-            print_error(
-                f"{self.protocol.name}: properties in its own file are not judged in a sandbox, as the judge "
-                "would execute them; read them, and judge those you trust from a file of yours: --properties "
-                "FILE.py"
-            )
+        if left_out := describe_left_out(self.protocol):
+            print_error(left_out)
         if writer is not None:
             print_remark(describe_file(writer, self._again))
         if self.interrupted:

@@ -43,7 +43,8 @@ from lab.tasks.analysis import Analysis, Report
 from lab.tasks.extension import analysis_of, built_in_extensions, start_analysis
 from lab.text import sanitize
 from lab.units import format_count, format_ranges, format_us
-from lab.worlds.loading.config import RunConfig
+from lab.worlds.loading.config import RunConfig, load_protocols
+from lab.worlds.loading.sandboxed_protocol import describe_left_out
 
 
 class NodeSummary(Struct, frozen=True):
@@ -204,10 +205,14 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
     problems += _script_problems(config, store) if config.script else format_errors(judge.errors)
     for line in problems:
         print_error(line)
+    left_out = describe_left_out(load_protocols(config))
+    if left_out:
+        print_error(left_out)
     if interrupted:
         return EXIT_INTERRUPTED
     # with a script, unexpected failures are among the problems
     failed = not config.script and any(verdict.failures for verdict in judge.verdicts())
+    failed |= bool(left_out) and not judge.verdicts()
     if workload is not None:
         failed |= not workload.holds
     elif is_unjudged(judge) and not any(isinstance(line.command, Expectation) for line in _lines_of(config)):

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lab.analysis.client_history import ClientHistory, Completion, check_clients, client_model
+from lab.analysis.client_history import ClientHistory, ClientSettings, Completion, check_clients
 from lab.histories.anomalies import ConsistencyModel
 from lab.histories.operations import History, HistoryBuilder, HistoryError, Operation, Outcome
 from lab.histories.results import CheckResult
@@ -24,7 +24,7 @@ from lab.properties.declarations import Counterexample, Memory, OverHistory
 from lab.properties.declarations import Outcome as Judged
 from lab.properties.states import LocalState
 from lab.properties.verdicts import Evidence, Violation, WitnessState
-from lab.protocols.clients import CALLING, CLIENTS, Call, GivenClient
+from lab.protocols.clients import CALLING, Call, GivenClient
 from lab.protocols.workloads import may_have_happened, operation_of
 from lab.recording.records import Header, Record, header_in
 
@@ -85,8 +85,7 @@ class HistoryVerdict(Struct, frozen=True):
 
 def workload_of(header: Header) -> str:
     """Return the workload of the run's clients; empty without clients."""
-    clients = next((role for role in header.roles if role.protocol in CLIENTS), None)
-    return "" if clients is None else str(clients.parameters.get("workload", ""))
+    return ClientSettings.of(header).workload
 
 
 def promises_of(header: Header) -> tuple[str, ...]:
@@ -173,7 +172,7 @@ class GivenCalls:
         for role in header.roles:
             if role.protocol == GivenClient.name:
                 settings = msgspec.convert(role.parameters, GivenClient.Parameters)
-                model = client_model(role.parameters)
+                model = ClientSettings.of(header).consistency_model
                 calls = dict(zip(settings.clients, settings.calls, strict=True))
                 return cls(settings.workload, model, calls, role.nodes)
         return None

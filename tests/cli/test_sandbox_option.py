@@ -124,6 +124,8 @@ def test_properties_in_the_file_are_not_judged(lab: Lab) -> None:
     remark = done.err.splitlines()[-1]
     assert remark.startswith("lab: mine: properties in its own file are not judged in a sandbox")
     assert remark.endswith("from a file of yours: --properties FILE.py")
+    run = lab("run", "mine.py:Mine", "--sim", "--headless", "--for", "2s", "--nodes", "3", "--sandbox")
+    assert (run.status, run.err.splitlines()[-1]) == (1, remark)
     (lab.folder / "trusted.py").write_text(imports + OWN.replace("one_leader", "one_chief"), "utf-8")
     asked = lab(*call, "--properties", "trusted.py")
     assert asked.status == 0, asked

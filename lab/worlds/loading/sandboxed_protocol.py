@@ -56,6 +56,16 @@ def leaves_out_properties(protocol: type[Algorithm]) -> bool:
     return issubclass(protocol, SandboxedProtocol) and protocol.pool.loaded.own_properties
 
 
+def describe_left_out(protocol: type[Algorithm]) -> str:
+    """Return that the properties in its file are not judged, and what to do; empty unless they are left out."""
+    if not leaves_out_properties(protocol):
+        return ""
+    return (
+        f"{protocol.name}: properties in its own file are not judged in a sandbox, as the judge would execute "
+        "them; read them, and judge those you trust from a file of yours: --properties FILE.py"
+    )
+
+
 def represent(origin: Origin) -> type[SandboxedProtocol]:
     """Return a class that represents the one in the file: its names and values, over its first built-in base.
 
