@@ -51,7 +51,7 @@ class _Call(Struct, frozen=True):
 
 
 class ClientSettings(Struct, frozen=True):
-    """The parameters of a run's clients that its history needs: see ``Client.Parameters``. No ``workload``: none."""
+    """The parameters of clients that their history needs: see ``Client.Parameters``; none: no ``workload``."""
 
     workload: str = ""
     model: str = ""
