@@ -1,11 +1,13 @@
 """``--sandbox``: the commands that execute a file of a stranger's, without giving it the machine."""
 
 import json
+import re
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from lab.guide.contents import find_page
 from lab.kernel import Step
 from lab.recording.reader import open_recording
 from lab.recording.records import Process
@@ -131,6 +133,21 @@ def test_properties_in_the_file_are_not_judged(lab: Lab) -> None:
     assert asked.status == 0, asked
     assert "no failure: one_chief held" in " ".join(asked.out.split())
     assert remark in asked.err
+
+
+def test_properties_of_ones_own_judge_what_only_the_file_declares(lab: Lab) -> None:
+    """Fields, messages and commands of its own: the verdicts of the guide's tickets are those outside."""
+    protocol, properties, *_ = re.findall(r"^```python\n(.*?)^```$", find_page("properties").text, re.M | re.S)
+    (lab.folder / "tickets.py").write_text(protocol, "utf-8")
+    (lab.folder / "ticket_properties.py").write_text(properties, "utf-8")
+    call = ("run", "tickets.py", "--properties", "ticket_properties.py", "--sim", "--headless", "--for", "6s")
+    call += ("--seed", "1")
+    for lines in (("at 1s tell 1 take", "at 2s tell 2 take"), ("at 1s tell 1 2 take",)):
+        given = [word for line in lines for word in ("--do", line)]
+        outside, inside = (json.loads(lab(*call, "--json", *given, *more).out) for more in ((), ("--sandbox",)))
+        assert inside["verdicts"] == outside["verdicts"]
+        assert inside["nodes"] == outside["nodes"]
+    assert {each["verdict"] for each in outside["verdicts"]} >= {"fails"}, outside
 
 
 def test_a_built_in_protocol_needs_none(lab: Lab) -> None:

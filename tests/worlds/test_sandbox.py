@@ -323,11 +323,20 @@ FLOOD = """pass
 """
 
 
+MANY = """pass
+    step = replace(step, notes=("x" * (1 << 20),))
+"""
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("lie", "error"),
-    [(URGENT, "timed out"), (FLOOD, "its steps are too large")],
-    ids=["urgent data", "large replies"],
+    [
+        (URGENT, "timed out"),
+        (FLOOD, "a line of more than 4,194,304 bytes"),
+        (MANY, "its steps are too large"),
+    ],
+    ids=["urgent data", "a large reply", "large replies"],
 )
 def test_a_child_cannot_block_the_judge(
     sandboxes: Sandboxes, monkeypatch: pytest.MonkeyPatch, lie: str, error: str

@@ -153,6 +153,7 @@ def _declarations(named: type[Algorithm], whole: type[Algorithm]) -> Loaded:
         tuple(kind.__name__ for kind in named.heartbeats),
         named.__doc__ or "",
         not {each.id for each in BUILT_IN}.issuperset(whole.promises),
+        {each.name: plain(each.default) for each in named.fields},
     )
 
 

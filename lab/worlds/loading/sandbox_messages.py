@@ -70,8 +70,9 @@ class Refused(Struct, frozen=True, tag="refused"):
 class Loaded(Struct, frozen=True, tag="loaded"):
     """The declarations of a protocol. ``base`` is the first built-in class of its bases, as module and name.
 
-    ``payloads``: the kinds of messages, and whether each is a request. ``own_properties``: the file declares
-    properties, which are not judged, because their code would be executed by the judge.
+    ``payloads``: the kinds of messages, and whether each is a request. ``initial``: the values with which the
+    fields begin, as plain JSON. ``own_properties``: the file declares properties, which are not judged, because
+    their code would be executed by the judge.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Loaded(Struct, frozen=True, tag="loaded"):
     heartbeats: tuple[str, ...]
     doc: str = ""
     own_properties: bool = False
+    initial: dict[str, Any] = {}
 
 
 class Described(Struct, frozen=True, tag="described"):

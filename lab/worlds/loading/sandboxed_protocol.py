@@ -32,6 +32,7 @@ from lab.kernel import (
     Timing,
     Waits,
 )
+from lab.kernel.log import Log
 from lab.kernel.node import SteppedNode
 from lab.kernel.state import StateField
 from lab.protocols import Algorithm
@@ -104,10 +105,16 @@ def represent(origin: Origin) -> type[SandboxedProtocol]:
     protocol.heartbeats = tuple(protocol.payloads[kind] for kind in loaded.heartbeats if kind in protocol.payloads)
     protocol.commands = {name: _sanitized(command) for name, command in loaded.commands.items()}
     protocol.fields = tuple(
-        inherited.get(name, StateField(name, Any, None, kind != "volatile", kind == "log"))
-        for name, kind in loaded.fields.items()
+        inherited.get(name) or _field(name, kind, loaded.initial.get(name)) for name, kind in loaded.fields.items()
     )
     return protocol
+
+
+def _field(name: str, kind: str, initial: Any) -> StateField:
+    """Return a field of the file's own, whose values are plain JSON here."""
+    if kind != "log":
+        return StateField(name, Any, initial, kind == "safe")
+    return StateField(name, Log[Any], Log(initial if isinstance(initial, list) else ()), True, True)
 
 
 def _check_names(loaded: Loaded, file: Path) -> None:

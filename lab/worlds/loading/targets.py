@@ -95,6 +95,10 @@ def load_protocol(target: str) -> type[Algorithm]:
     return _promising(found, tuple(dict.fromkeys((*found.promises, *names))))  # type: ignore[arg-type]
 
 
+_DECLARATIONS = ("payloads", "heartbeats", "commands", "fields")
+"""What a class that represents one in a sandbox declares otherwise than by its methods."""
+
+
 @functools.cache
 def _promising(protocol: type[Algorithm], promises: tuple[str, ...]) -> type[Algorithm]:
     """Return the protocol with these promises."""
@@ -106,7 +110,10 @@ def _promising(protocol: type[Algorithm], promises: tuple[str, ...]) -> type[Alg
         "name": protocol.name,
         "promises": promises,
     }
-    return type(protocol.__name__, (protocol,), own)
+    promising = type(protocol.__name__, (protocol,), own)
+    for name in _DECLARATIONS:
+        setattr(promising, name, getattr(protocol, name))
+    return promising
 
 
 def _load(target: str, sandboxed: str = "") -> tuple[type[Algorithm], tuple[Declared, ...]]:
