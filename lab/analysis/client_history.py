@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.histories.anomalies import MODELS, ConsistencyModel
+from lab.histories.linearizability import MAX_STATES
 from lab.histories.operations import (
     ERRORS,
     INDEFINITE,
@@ -33,6 +34,7 @@ from lab.histories.sets import MOST_FINDINGS
 from lab.histories.workloads import DEFAULT_MODEL, WORKLOADS
 from lab.kernel import Fired, Message, Received, Step
 from lab.protocols.clients import CLIENTS
+from lab.protocols.workloads import WORKLOADS as OPERATIONS
 from lab.protocols.workloads import may_have_happened, mistake_in, operation_of, result_of
 from lab.recording.records import Fault, Header, Process, Record
 from lab.units import format_count, format_us
@@ -91,7 +93,8 @@ class Completion(Struct, frozen=True):
             return cls(unknown, mistake=mistake)
         if answer_kind != "Error":
             return cls("ok", result_of(kind, value, body))
-        error = ErrorReply(body["code"], str(body.get("text", "")))
+        text = body.get("text")
+        error = ErrorReply(body["code"], "" if text is None else str(text))
         is_definite = error.code in ERRORS and error.code not in INDEFINITE
         return cls("fail" if is_definite else unknown, error=error)
 
@@ -134,10 +137,17 @@ class ClientHistory:
         return f"no operation was called: {begin}, and stop before the end; let it run for longer"
 
     @property
+    def _has_last_reads(self) -> bool:
+        known = OPERATIONS.get(self.workload)
+        return known is not None and known.final is not None and self._settings.final_us is not None
+
+    @property
     def why_unsettled(self) -> str:
         """Why the last reads are no evidence; empty if they are, or there are none."""
         if self._struck:
             return self._struck
+        if self._has_last_reads and not any(each.is_final for each in self.history.operations):
+            return "no client made its last read"
         left = [*self._in_force.values(), *(f"pause {node}" for node in sorted(self._paused))]
         left += (f"kill {node}" for node in sorted(self._down))
         return f"still in force at the last reads: {left[0]}" if left else ""
@@ -217,8 +227,12 @@ class ClientHistory:
         return f"{self._names[node]}.{renamed}" if renamed else self._names[node]
 
 
-def check_clients(clients: ClientHistory) -> CheckResult | None:
+def check_clients(
+    clients: ClientHistory, model: ConsistencyModel | None = None, max_states: int = MAX_STATES
+) -> CheckResult | None:
     """Return the verdict on what the clients were answered; None if there are none.
+
+    Transactions are judged by the ``model``, by default that of the run; ``max_states`` as in ``Workload.check``.
 
     An answer that is none of the workload, such as a text where a list is due, is a failure, too. What is wrong in
     any case is one also if the last reads are no evidence.
@@ -229,7 +243,7 @@ def check_clients(clients: ClientHistory) -> CheckResult | None:
         evidence = f"{format_count(len(clients.malformed), 'answer')} malformed"
         return CheckResult(clients.workload, "fails", evidence, tuple(clients.malformed[:MOST_FINDINGS]))
     try:
-        result = WORKLOADS[clients.workload].check(clients.history, clients.model)
+        result = WORKLOADS[clients.workload].check(clients.history, model or clients.model, max_states)
     except HistoryError as error:
         return CheckResult(
             clients.workload, "fails", "an answer is malformed", (Finding("malformed", str(error)),)

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Struct
 from typer import Argument, Option
 
-from lab.analysis.client_history import ClientHistory
+from lab.analysis.client_history import ClientHistory, check_clients
 from lab.cli.documents import Document, Json, print_json
 from lab.cli.history_report import OutcomeCounts, count_line, result_lines
 from lab.cli.options import Model, command, one_of, whole_number, writable
@@ -118,14 +118,15 @@ def consistency(options: ConsistencyOptions) -> int:
     Exit status: 0 the history holds; 1 it fails, is undecided, or nothing was judged; 2 usage error, or FILE is no
     history.
     """
-    name, history = _read(options)
+    name, history, clients = _read(options)
     workload = WORKLOADS[name]
-    model = DEFAULT_MODEL if options.model is None else model_for(name, options.model)
+    model = None if options.model is None else model_for(name, options.model)
     states = MAX_STATES if options.states is None else whole_number("--states", options.states, 1)
     out = None if options.out is None else _checked(options.out)
     with Progress(f"checking {options.file.name}"):
         try:
-            result = workload.check(history, model, states)
+            result = None if clients is None else check_clients(clients, model, states)
+            result = result or workload.check(history, model or DEFAULT_MODEL, states)
         except HistoryError as error:
             raise UsageError(f"{options.file}: {error}; is its workload {name}?") from None
     if out is not None:
@@ -143,17 +144,17 @@ def _checked(out: Path) -> Path:
     return writable("--out", out)
 
 
-def _read(options: ConsistencyOptions) -> tuple[str, History]:
-    """Return the workload and the history in the file, which may be a recording."""
+def _read(options: ConsistencyOptions) -> tuple[str, History, ClientHistory | None]:
+    """Return the workload and the history in the file, which may be a recording, and then the clients'."""
     with suppress(NotARecordingError), closing(open_recording(options.file)) as store:
         return _recorded(options, store)
     if options.workload is None:
         raise UsageError(f"--workload is required for a history: {', '.join(WORKLOADS)}")
     name = one_of("--workload", options.workload, tuple(WORKLOADS))
-    return name, _read_history(options.file, options.accept_torn)
+    return name, _read_history(options.file, options.accept_torn), None
 
 
-def _recorded(options: ConsistencyOptions, store: RecordStore) -> tuple[str, History]:
+def _recorded(options: ConsistencyOptions, store: RecordStore) -> tuple[str, History, ClientHistory]:
     clients = ClientHistory(store.header)
     if not clients.workload:
         raise UsageError(
@@ -163,7 +164,7 @@ def _recorded(options: ConsistencyOptions, store: RecordStore) -> tuple[str, His
         raise UsageError(f"--workload {options.workload}: the clients of this run did {clients.workload}")
     for record in store.records():
         clients.observe(record)
-    return one_of("--workload", clients.workload, tuple(WORKLOADS)), clients.history
+    return one_of("--workload", clients.workload, tuple(WORKLOADS)), clients.history, clients
 
 
 def _read_history(path: Path, accept_torn: bool) -> History:

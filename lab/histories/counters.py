@@ -12,6 +12,7 @@ other than those that failed.
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from lab.histories.operations import History, HistoryError, Operation
 from lab.histories.results import CheckResult, Finding, Word
@@ -54,7 +55,7 @@ def _check_counter(checker: str, history: History) -> CheckResult:
     for read in final:
         definite, perhaps_then = _due_in(adds, read)
         acceptable_then = sums_of(definite, perhaps_then)
-        if not any(read.result in span for span in acceptable_then):
+        if not _is_sum(read.result) or not any(span.start <= read.result < span.stop for span in acceptable_then):
             text = (
                 f"{read.process} reads {format_value(read.result)} in the end ({read.interval}); expected "
                 f"{format_spans(acceptable_then)}: {definite} was acknowledged, and "
@@ -77,6 +78,10 @@ def _check_counter(checker: str, history: History) -> CheckResult:
         "greatest acceptable": acceptable[-1].stop - 1,
     }
     return CheckResult(checker, word, evidence, tuple(findings), statistics)
+
+
+def _is_sum(result: Any) -> bool:
+    return isinstance(result, int) and not isinstance(result, bool)
 
 
 def _due_in(adds: Sequence[Operation], read: Operation) -> tuple[int, tuple[int, ...]]:
@@ -113,7 +118,8 @@ def acceptable_sums(definite: int, perhaps: Sequence[int]) -> list[range]:
 def format_spans(spans: Sequence[range]) -> str:
     """Return ranges as text: ``3 to 5 or 9``."""
     parts = [
-        f"{each.start} to {each.stop - 1}" if len(each) > 1 else f"{each.start}" for each in spans[:_MOST_SPANS]
+        f"{each.start} to {each.stop - 1}" if each.stop - each.start > 1 else f"{each.start}"
+        for each in spans[:_MOST_SPANS]
     ]
     return " or ".join(parts) + (f" or {len(spans) - _MOST_SPANS} more ranges" if len(spans) > _MOST_SPANS else "")
 
@@ -127,7 +133,7 @@ def _impossible(adds: Sequence[Operation], reads: Sequence[Operation]) -> list[F
             delta = called[place][1]
             least, greatest, place = least + min(delta, 0), greatest + max(delta, 0), place + 1
         result = read.result
-        if not isinstance(result, int) or isinstance(result, bool) or not least <= result <= greatest:
+        if not _is_sum(result) or not least <= result <= greatest:
             text = (
                 f"{read.process} reads {format_value(result)} ({read.interval}); expected {least} to {greatest}, "
                 f"with what was called before it returned"

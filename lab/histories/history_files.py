@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lab.histories.edn import EdnError, Keyword, format_edn, read_edn
 from lab.histories.operations import ERRORS, ErrorReply, Event, EventType, History, HistoryBuilder, HistoryError
@@ -101,10 +101,11 @@ class _JsonEvent(Struct, frozen=True, forbid_unknown_fields=True):
     f: str
     value: Any = None
     at_us: int = 0
-    error: ErrorReply | int | str | None = None
+    error: ErrorReply | list[Any] | int | str | None = None
     index: int | None = None
     is_final: bool = False
     time: int | None = None
+    final: bool = field(default=False, name="final?")
 
     def event(self) -> Event | None:
         """Return the event; None if no client made it."""
@@ -112,7 +113,16 @@ class _JsonEvent(Struct, frozen=True, forbid_unknown_fields=True):
             return None
         error = self.error if isinstance(self.error, ErrorReply | None) else _error(self.error)
         at_us = self.at_us if self.time is None else self.time // 1000
-        return Event(self.type, str(self.process), self.f, self.value, at_us, error, self.index, self.is_final)
+        return Event(
+            self.type,
+            str(self.process),
+            self.f,
+            self.value,
+            at_us,
+            error,
+            self.index,
+            self.is_final or self.final,
+        )
 
 
 def _jsonl_events(text: str, accept_torn: bool) -> Iterator[tuple[int, Event]]:
@@ -159,7 +169,7 @@ def _edn_event(line: int, form: Any, last_us: int) -> Event | None:
             line, f"{format_value(form)[:60]}: expected a map such as {{:process 0, :type :invoke, …}}"
         )
     process, kind, f = form.get("process"), form.get("type"), form.get("f")
-    if isinstance(process, Keyword):
+    if isinstance(process, Keyword) or process == "nemesis":
         return None
     if isinstance(process, bool) or not isinstance(process, int):
         raise HistoryFileError(line, f":process is {format_value(process)}: expected the number of a client")

@@ -187,7 +187,7 @@ class TimestampOracle(Model):
         if operation.outcome == "info":
             return state + 1
         result = operation.result
-        if not isinstance(result, int) or result < state or (self._gapless and result != state):
+        if type(result) is not int or result < state or (self._gapless and result != state):
             return None
         return result + 1
 
@@ -209,12 +209,13 @@ class Counter(Model):
         """Add, or read."""
         assert isinstance(state, int)
         if operation.f == "add":
-            if not isinstance(operation.value, int):
+            if type(operation.value) is not int:
                 raise _unknown(operation, "an integer to add")
             return state + operation.value
         if operation.f != "read":
             raise _unknown(operation, "add or read")
-        return state if operation.outcome == "info" or operation.result == state else None
+        is_seen = operation.outcome == "info" or freeze(operation.result) == freeze(state)
+        return state if is_seen else None
 
     def is_observation(self, operation: Operation) -> bool:
         """Return whether it is a read that succeeded."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.histories.operations import History, Operation
+from lab.histories.operations import History, HistoryError, Operation
 from lab.histories.results import CheckResult, Finding, Word
 from lab.histories.values import format_value, freeze
 from lab.units import format_count, format_rounded
@@ -72,26 +72,27 @@ class ElementHistory(Struct):
 
 
 def check_broadcast(history: History) -> CheckResult:
-    """Return whether every message acknowledged by ``broadcast`` is in all final reads, and in later ones."""
+    """Return whether every message acknowledged by ``broadcast`` is in all final reads, and in later ones.
+
+    Raises HistoryError for a read of what is no list.
+    """
     return _check_set("broadcast", history, "broadcast", must_be_fresh=False)
 
 
 def check_g_set(history: History, linearizable: bool = False) -> CheckResult:
     """Return whether every element acknowledged by ``add`` is in all final reads, and in later ones in the end.
 
-    ``linearizable``: in all later reads at once.
+    ``linearizable``: in all later reads at once. Raises HistoryError for a read of what is no list.
     """
     return _check_set("g-set", history, "add", must_be_fresh=linearizable)
 
 
 def _check_set(checker: str, history: History, add: str, must_be_fresh: bool) -> CheckResult:
-    reads = [
-        (each, _elements(each.result))
-        for each in history.operations
-        if each.f == "read" and each.outcome == "ok" and isinstance(each.result, list | tuple | AbstractSet)
-    ]
+    reads = [(each, _elements(each)) for each in history.operations if each.f == "read" and each.outcome == "ok"]
     elements = element_histories(history, add, reads)
-    findings = [*_wrong_reads(elements, reads, history, add), *_lost(elements.values())]
+    findings = _wrong_reads(elements, reads, history, add)
+    if not history.lacks_final("read"):
+        findings += _lost(elements.values())
     stale = [each for each in elements.values() if each.outcome == "stable" and each.stable_latency_us > 0]
     if must_be_fresh:
         findings += [_stale(each) for each in stale[:MOST_FINDINGS]]
@@ -127,8 +128,11 @@ def _check_set(checker: str, history: History, add: str, must_be_fresh: bool) ->
     return CheckResult(checker, word, evidence, tuple(findings), statistics)
 
 
-def _elements(result: Any) -> list[Hashable]:
-    return [freeze(each) for each in result]
+def _elements(read: Operation) -> list[Hashable]:
+    """Return what was read. Raises HistoryError if that is no list."""
+    if not isinstance(read.result, list | tuple | AbstractSet):
+        raise HistoryError(f"event {read.index}: {read}: expected a list of elements")
+    return [freeze(each) for each in read.result]
 
 
 def element_histories(

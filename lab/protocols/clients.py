@@ -242,6 +242,7 @@ def _after(messages: dict[str, Any]) -> dict[str, int]:
     """Return the offset after the last of the messages polled, by log."""
     found = {}
     for key, pairs in messages.items():
-        if isinstance(pairs, list) and pairs and isinstance(pairs[-1], list) and isinstance(pairs[-1][0], int):
-            found[key] = pairs[-1][0] + 1
+        last = pairs[-1] if isinstance(pairs, list) and pairs else None
+        if isinstance(last, list) and last and isinstance(last[0], int):
+            found[key] = last[0] + 1
     return found

@@ -65,7 +65,7 @@ class Error(Payload, frozen=True, omit_defaults=True):
     """The operation failed. ``code`` is a number of Maelstrom's protocol; some say that it may have happened."""
 
     code: int
-    text: str = ""
+    text: Any = ""
 
 
 class EchoOk(Payload, frozen=True):

@@ -24,6 +24,7 @@ A field that the lens declares (``term``) is set to what is said of it; any othe
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, ClassVar
@@ -39,13 +40,17 @@ from lab.protocols.maelstrom import Maelstrom, NotAMessageError, WrittenMessage,
 from lab.protocols.services import SERVICES
 from lab.text import sanitize
 
-__all__ = ["MISUNDERSTOOD", "UNREACHABLE", "Program"]
+__all__ = ["MISUNDERSTOOD", "NO_ANSWER", "UNREACHABLE", "Program"]
 
 UNREACHABLE = "to nobody, as there is no "
 """The beginning of a note on a message to somebody who is not there; the name follows."""
 MISUNDERSTOOD = "lab_state: "
 """The beginning of a note on what a program says of itself, and the lens does not understand."""
 
+NO_ANSWER = "to a client, and no answer to a request: "
+"""The beginning of a note on a message to a client that has not the number of one of its requests."""
+
+_CLIENT = re.compile(r"c\d+")
 _LONGEST_FACT = 60
 _MOST_FACTS = 8
 _STATUSES = {each.value: each for each in Status}
@@ -73,6 +78,8 @@ class Program(Election):
     _request_numbers: ClassVar[Iterator[int]]
     answered_init: ClassVar[bool]
     """True once the program has answered ``init``."""
+    init_error: ClassVar[str]
+    """The error that the program answered ``init`` with; empty if it did not."""
 
     def __init__(self, port: Port, node: int, peers: tuple[int, ...], timing: Timing, parameters: Struct) -> None:
         super().__init__(port, node, peers, timing, parameters)
@@ -82,6 +89,7 @@ class Program(Election):
         keep(self, "_lines", [])
         keep(self, "_request_numbers", count(1))
         keep(self, "answered_init", False)
+        keep(self, "init_error", "")
 
     def take_lines(self) -> list[str]:
         """Return the lines that the program is to read after this step, once."""
@@ -123,6 +131,8 @@ class Program(Election):
             return
         if written.target is not None:
             serial = self._port.post(written.target, written.kind, written.encoded, written.reply_to)
+            if not written.reply_to and _CLIENT.fullmatch(written.dest):
+                self.note(f"{NO_ANSWER}its in_reply_to is {_text(written.body.get('in_reply_to'))}")
             self._language.posted(written, serial)
             self.on_sent(self._member(written.target), written.body)
         else:
@@ -139,6 +149,8 @@ class Program(Election):
         elif written.dest == "c0" and body.get("type") == "init_ok":
             object.__setattr__(self, "answered_init", True)
             self.on_ready()
+        elif written.dest == "c0" and body.get("type") == "error" and not self.answered_init:
+            object.__setattr__(self, "init_error", sanitize(_text(body), _LONGEST_FACT))
         elif written.dest.startswith("c"):
             self.note(f"to client {sanitize(written.dest, 20)}: {_text(body)}")
             self.on_sent(None, body)

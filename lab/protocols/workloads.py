@@ -177,7 +177,7 @@ _DUE: dict[str, tuple[str, ...]] = {
 }
 """By the kind of the request: the fields of which its answer must have one."""
 
-_READ_ONLY = ("echo", "generate", "poll", "read", "ts")
+_READ_ONLY = ("echo", "generate", "poll", "read")
 
 
 def operation_of(kind: str, body: Mapping[str, Any]) -> tuple[str, Any] | None:
@@ -193,12 +193,15 @@ def result_of(kind: str, value: Any, answer: Mapping[str, Any]) -> Any:
 
 def mistake_in(kind: str, answer_kind: str, answer: _Body) -> str:
     """Return why a message is no answer to a request of this kind; empty if it is one."""
-    if answer_kind == "Error":
+    written = answer.get("type", type_of(answer_kind))  # of a program, as it wrote it
+    if answer_kind == "Error" and written == "error":
         code = answer.get("code")
         return "" if type(code) is int else f"an error whose code is {_as_json(code)}: expected a whole number"
     expected = f"{kind}Ok"
-    if answer_kind != expected:
-        return f"{type_of(answer_kind)}: expected {type_of(expected)} or error"
+    if answer_kind == "Message" and "type" not in answer:
+        return f"a message without a type: expected {type_of(expected)} or error"
+    if answer_kind != expected or written != type_of(expected):
+        return f"{written}: expected {type_of(expected)} or error"
     due = _DUE.get(kind, ())
     return f"{type_of(expected)} without {' or '.join(due)}" if due and answer.keys().isdisjoint(due) else ""
 

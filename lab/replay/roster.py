@@ -109,7 +109,7 @@ class Roster:
     def _strangers_of(self, node: int) -> frozenset[int]:
         """Return the nodes whose messages this node need not be able to read."""
         if node in self._others:
-            return frozenset(each for each, protocol in self._protocols.items() if protocol.is_program)
+            return frozenset(self._protocols)  # nobody is hurt by what it is answered
         services = {each for each in self._others if self._protocols[each].is_program}
         if not (self._is_mixed or services):
             return frozenset()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lab.kernel import Step
 from lab.protocols.maelstrom import NOT_A_MESSAGE
-from lab.protocols.program import UNREACHABLE
+from lab.protocols.program import NO_ANSWER, UNREACHABLE
 from lab.protocols.services import SERVICES
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
@@ -24,13 +24,15 @@ _LONGEST_LINE = 400
 
 
 class ProgramAnalysis(Analysis):
-    """Count messages to nodes and services that the run does not have, by their names, and lines that are none."""
+    """Count messages to nobody, by the names, messages to clients that answer nothing, and lines that are none."""
 
     def __init__(self, header: Header, cluster: ClusterState) -> None:
         super().__init__(header, cluster)
         self._counted = Counter[str]()
         self._refused: list[int] = []
         self._first_refused = ""
+        self._unanswering = 0
+        self._first_unanswering = ""
 
     def observe(self, record: Record | None) -> str:
         """Count what the program of a step wrote to nobody."""
@@ -39,6 +41,9 @@ class ProgramAnalysis(Analysis):
                 if note.startswith(NOT_A_MESSAGE):
                     self._refused.append(record.node)
                     self._first_refused = self._first_refused or f"node {record.node}: {note}"
+                elif note.startswith(NO_ANSWER):
+                    self._unanswering += 1
+                    self._first_unanswering = self._first_unanswering or f"node {record.node}: {note}"
                 elif note.startswith(UNREACHABLE):
                     self._counted[note.removeprefix(UNREACHABLE).partition(":")[0].partition(" ")[0]] += 1
         return ""
@@ -49,6 +54,9 @@ class ProgramAnalysis(Analysis):
         for name, count in self._counted.most_common(_MOST_NAMES):
             hint = f": start it with --service {name}" if name in SERVICES else ""
             lines.append(f"{format_count(count, 'message')} to {sanitize(name)}, which is not there{hint}")
+        if self._unanswering:
+            count_text = format_count(self._unanswering, "message")
+            lines.append(f"{count_text} to clients answered no request; the first, of {self._first_unanswering}")
         if self._refused:
             lines_refused = format_count(len(self._refused), "line")
             of = f"node{'s' if len(set(self._refused)) > 1 else ''} {format_ranges(sorted(set(self._refused)))}"

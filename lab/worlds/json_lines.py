@@ -48,6 +48,11 @@ class LineBuffer:
         self._longest = longest
         self._rest = b""
 
+    @property
+    def rest(self) -> bytes:
+        """The line that is not complete yet."""
+        return self._rest
+
     def feed(self, data: bytes) -> list[bytes]:
         """Return the lines that ``data`` completes, without newlines. Raises TooLongError."""
         *lines, rest = data.split(b"\n")
@@ -69,6 +74,11 @@ class Channel:
         self._buffer = LineBuffer(longest)
         self._pending: list[bytes] = []
         self._pending_size = 0
+
+    @property
+    def rest(self) -> bytes:
+        """The line that is not complete yet."""
+        return self._buffer.rest
 
     def fileno(self) -> int:
         return self._peer.fileno()

@@ -384,7 +384,13 @@ def test_mistakes_in_the_head(lab: Lab, head: str, error: str) -> None:
         ),
         ("long-line", 3, "wrote a line of more than 1,048,576 bytes"),
         ("no-init", 12, "did not answer init with init_ok within 10s"),
-        ("crash", 3, "the program ended by itself, with status 1; its last line of stderr: KeyError: 'echo'"),
+        ("crash", 3, "the program ended by itself, with status 1; its last line of stderr: the last words"),
+        (
+            "init-error",
+            3,
+            'answered init with an error: {"type":"error","in_reply_to":1,"code":13,"text":"no disk"}',
+        ),
+        ("reply-as-text", 3, "to a client, and no answer to a request: its in_reply_to is"),
     ],
 )
 def test_a_program_that_answers_wrongly_is_not_green(lab: Lab, fault: str, seconds: int, expected: str) -> None:
@@ -397,6 +403,20 @@ def test_a_program_that_answers_wrongly_is_not_green(lab: Lab, fault: str, secon
     assert expected in " ".join((done.out + done.err).split()), done.out + done.err
     assert "Traceback" not in done.err
     assert "c2 failed" not in done.out
+
+
+@pytest.mark.live
+def test_a_recording_is_judged_as_the_run_was(lab: Lab) -> None:
+    """By ``lab consistency``, too: malformed answers, and the model that was chosen."""
+    program = f"{sys.executable} {FAULTY} another-type"
+    path = str(lab.folder / "run.jsonl")
+    lab(
+        *("run", "--program", program, "--nodes", "1", "--workload", "echo", "--t", "1s", "--headless"),
+        *("--for", "3s", "--record", path),
+    )
+    done = lab("consistency", path)
+    assert done.status == 1
+    assert "malformed: c2 echo was answered banana: expected echo_ok or error" in done.out
 
 
 @pytest.mark.live

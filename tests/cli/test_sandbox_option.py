@@ -140,11 +140,12 @@ def test_properties_of_ones_own_judge_what_only_the_file_declares(lab: Lab) -> N
     protocol, properties, *_ = re.findall(r"^```python\n(.*?)^```$", find_page("properties").text, re.M | re.S)
     (lab.folder / "tickets.py").write_text(protocol, "utf-8")
     (lab.folder / "ticket_properties.py").write_text(properties, "utf-8")
-    call = ("run", "tickets.py", "--properties", "ticket_properties.py", "--sim", "--headless", "--for", "6s")
-    call += ("--seed", "1")
+    call = ("run", "tickets.py", "--properties", "ticket_properties.py", "--sim", "--headless", "--seed", "1")
     for lines in (("at 1s tell 1 take", "at 2s tell 2 take"), ("at 1s tell 1 2 take",)):
         given = [word for line in lines for word in ("--do", line)]
-        outside, inside = (json.loads(lab(*call, "--json", *given, *more).out) for more in ((), ("--sandbox",)))
+        outside, inside = (
+            json.loads(lab(*call, "--for", "6s", "--json", *given, *more).out) for more in ((), ("--sandbox",))
+        )
         assert inside["verdicts"] == outside["verdicts"]
         assert inside["nodes"] == outside["nodes"]
     assert {each["verdict"] for each in outside["verdicts"]} >= {"fails"}, outside

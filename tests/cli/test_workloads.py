@@ -92,7 +92,7 @@ def test_the_replicated_register_of_the_page(lab: Lab) -> None:
 
 
 def _judged(lab: Lab, workload: str, mood: str) -> dict[str, Any]:
-    program = f"{sys.executable} {SERVER} {mood}"
+    program = f"{sys.executable} {SERVER} {mood} {workload}"
     options = ("--nodes", "1", "--clients", "3", "--rate", "20", "--for", f"{amount(quick=4, soak=8)}s")
     return _run(lab, program, "--workload", workload, *options)
 

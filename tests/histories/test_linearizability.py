@@ -264,6 +264,16 @@ def test_operations_that_crashed_and_do_the_same_are_interchangeable(
     assert check_linearizability(history, model, max_states=1_000).word == "holds"
 
 
+def test_true_is_no_number() -> None:
+    """Neither as a timestamp, nor in a counter."""
+    stamps = history_of(("a", 0, 1, "ts", None, False), ("a", 2, 3, "ts", None, True))
+    assert check_linearizability(stamps, TimestampOracle()).word == "fails"
+    read = history_of(("a", 0, 1, "add", 1, None), ("b", 2, 3, READ, None, True))
+    assert check_linearizability(read, Counter()).word == "fails"
+    with pytest.raises(HistoryError, match="an integer to add"):
+        check_linearizability(history_of(("a", 0, 1, "add", True, None)), Counter())
+
+
 def test_true_is_not_1() -> None:
     for value, word in ((1, "fails"), (True, "holds")):
         history = history_of(("a", 0, 1, WRITE, ["x", True], None), ("b", 2, 3, READ, ["x", None], ["x", value]))

@@ -138,6 +138,24 @@ def test_each_final_read_must_have_what_was_acknowledged(missing: int) -> None:
     assert (result.word, result.statistics["lost"], result.statistics["stable"]) == ("fails", 1, 0)
 
 
+@pytest.mark.parametrize("value", [5, "abc", None, {"1": 2}])
+def test_a_read_of_a_set_is_a_list(value: Any) -> None:
+    with pytest.raises(HistoryError, match="expected a list of elements"):
+        check_g_set(history_of(("a", 0, 1, "add", 1, None), ("b", 2, 3, "read", None, value)))
+
+
+def test_what_a_set_lacks_is_not_lost_if_all_last_reads_failed() -> None:
+    """It may be on its way: nobody can know any more."""
+    builder = HistoryBuilder()
+    builder.invoke("a", "add", 1)
+    builder.complete("a", "ok")
+    builder.invoke("b", "read")
+    builder.complete("b", "ok", [])
+    builder.invoke("b", "read", is_final=True)
+    builder.complete("b", "fail")
+    assert check_g_set(builder.history()).word == "not judged"
+
+
 def test_broadcast_is_the_same_with_another_word() -> None:
     history = history_of(("a", 0, 1, "broadcast", 1, None), ("b", 2, 3, "read", None, []))
     assert kinds(check_broadcast(history)) == ["lost"]
@@ -247,6 +265,13 @@ def test_acceptable_sums_are_those_of_all_subsets(definite: int, perhaps: list[i
     spans = acceptable_sums(definite, perhaps)
     assert {value for span in spans for value in span} == expected
     assert all(one.stop < other.start for one, other in pairwise(spans)), "no two touch"
+
+
+@pytest.mark.parametrize("read", [-1, "x", True, None, 10**30])
+def test_no_number_is_too_large_for_a_counter(read: Any) -> None:
+    """Nor does what is no number take long."""
+    adds: list[tuple[int, Outcome]] = [(10**18 * 2**each, "info") for each in range(19)]
+    assert kinds(counter(adds, read))[0] == "wrong sum"
 
 
 def test_too_many_sums_are_one_range() -> None:

@@ -1,6 +1,7 @@
 """A program that answers operations of clients in the wrong way that its argument names."""
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -19,16 +20,21 @@ def main() -> None:
         if body["type"] == "init":
             if fault == "no-init":
                 continue
+            if fault == "init-error":
+                answer |= {"type": "error", "code": 13, "text": "no disk"}
             name = body["node_id"]
         elif fault == "crash":
-            print("about to fail\n", file=sys.stderr)
-            raise KeyError(body["type"])
+            sys.stderr.write("about to fail\nthe last words")
+            sys.stderr.flush()
+            os._exit(1)
         else:
             answer |= {"echo": body["echo"]} if fault != "no-field" else {}
             if fault == "another-type":
                 answer["type"] = "banana"
             if fault == "code-as-text":
                 answer |= {"type": "error", "code": "abort"}
+            if fault == "reply-as-text":
+                answer["in_reply_to"] = str(body["msg_id"])
             if fault == "unknown-code":
                 answer |= {"type": "error", "code": 5}
         print(json.dumps({"src": message["dest"], "dest": message["src"], "body": answer}), flush=True)

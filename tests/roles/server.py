@@ -1,4 +1,7 @@
-"""A program for tests that serves every workload, alone. ``wrong`` forgets every third update."""
+"""A program for tests that serves every workload, alone. ``wrong`` forgets every third update.
+
+Its second argument is the workload, if that is known.
+"""
 
 import json
 import sys
@@ -8,7 +11,8 @@ from typing import Any
 class Server:
     """What the node knows."""
 
-    def __init__(self, is_wrong: bool) -> None:
+    def __init__(self, is_wrong: bool, workload: str) -> None:
+        self.workload = workload
         self.is_wrong = is_wrong
         self.updates = 0
         self.values: dict[str, Any] = {}
@@ -52,7 +56,8 @@ class Server:
 
     def on_read(self, body: dict[str, Any]) -> dict[str, Any]:
         if "key" not in body:
-            return {"value": self.elements, "messages": self.elements} if self.elements else {"value": self.sum}
+            of_workload = {"broadcast": {"messages": self.elements}, "g-set": {"value": self.elements}}
+            return of_workload.get(self.workload, {"value": self.sum})
         known = self.values.get(str(body["key"]))
         return {"type": "error", "code": 20} if known is None else {"value": known}
 
@@ -92,9 +97,9 @@ class Server:
         return [f, key, value]
 
 
-def main(mood: str) -> None:
+def main(mood: str, workload: str = "") -> None:
     """Answer until the end of the input."""
-    server = Server(mood == "wrong")
+    server = Server(mood == "wrong", workload)
     for line in sys.stdin:
         message = json.loads(line)
         body = message["body"]

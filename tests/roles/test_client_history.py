@@ -202,6 +202,8 @@ def _called(
             {"code": 11.0},
             "an error whose code is 11.0: expected a whole",
         ),
+        ("Read", {"key": 1}, "ReadOk", {"type": "ReadOk", "value": 3}, "answered ReadOk: expected read_ok"),
+        ("Read", {"key": 1}, "Message", {"value": 3}, "answered a message without a type: expected read_ok"),
         ("Write", {"key": 1, "value": 2}, "Error", {}, "an error whose code is null: expected a whole number"),
     ],
 )

@@ -128,6 +128,13 @@ class ProgramConnection(Connection):
         assert isinstance(program, Program)
         return program.answered_init
 
+    @property
+    def init_error(self) -> str:
+        """The error that the program answered ``init`` with; empty if it did not."""
+        program = self.node.protocol
+        assert isinstance(program, Program)
+        return program.init_error
+
     def begin(self, start: Start) -> None:
         self.inputs.appendleft(Started({}, start.incarnation, start.serial))
 

@@ -236,6 +236,8 @@ class LiveWorld(World[Connection]):
             if program.answered_init:
                 self._init_due_us.pop(program.id, None)
             self.take_step(program, step, given if isinstance(given, Message) else None)
+            if program.init_error:
+                self._fail(program, f"answered init with an error: {program.init_error}")
             if step.failed:
                 self._children[program.id].failed = True
                 self.kill(program.id)
@@ -474,6 +476,8 @@ class LiveWorld(World[Connection]):
         for connection in (child.log, child.connection):
             if connection is not None:
                 self._drain(connection)
+        if child.log is not None and child.log.rest.strip():
+            child.last_log_line = child.log.rest.decode("utf-8", "replace").strip()
         why = describe_end(status, self._confined_until_us)
         is_own = status >= 0 or status in ERRORS or self._confined_until_us is not None
         if why and not child.failed and is_own:
