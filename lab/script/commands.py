@@ -408,7 +408,8 @@ class ProtocolCommandLine(_Command, frozen=True):
         if refusal:
             raise CommandError(refusal)
         if self.nodes is None and protocol.commands[name].to == "named":
-            raise CommandError(f"{name} needs nodes: {protocol.commands[name].example}")
+            example = protocol.commands[name].example or f"tell 5 {name}"
+            raise CommandError(f"{name} needs nodes: {example}")
         return CommandInput(name, self.words)
 
     def targets(self, cluster: ClusterState, protocol: type[Protocol]) -> tuple[int, ...]:
