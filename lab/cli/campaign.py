@@ -56,6 +56,7 @@ from lab.worlds.campaign.campaign_table import (
     ShrunkSchedule,
     describe_schedule,
     describe_smallest,
+    protocol_option,
     record_smallest,
     table_of,
     target_to_record,
@@ -208,7 +209,7 @@ def _show_explored(
         return
     _print_origin(recording)
     print_explored(plan, found)
-    _print_groups(recording, groups)
+    _print_groups(recording, plan, groups)
 
 
 def _print_origin(recording: CampaignRecording) -> None:
@@ -240,10 +241,12 @@ def _print(
     console.print(fault_table(totals))
     console.print(assertion_table(totals, campaign.promises))
     print_operations(totals)
-    _print_groups(recording, groups)
+    _print_groups(recording, campaign, groups)
 
 
-def _print_groups(recording: CampaignRecording, groups: list[FindingGroup]) -> None:
+def _print_groups(
+    recording: CampaignRecording, plan: Campaign | ExplorationCampaign, groups: list[FindingGroup]
+) -> None:
     found = sum(len(group.runs) for group in groups)
     if not groups:
         print_line("findings: none")
@@ -265,6 +268,7 @@ def _print_groups(recording: CampaignRecording, groups: list[FindingGroup]) -> N
         print_line(f"and {len(groups) - _MOST_GROUPS:,} more groups: --json has all")
     print_line(
         f"a recording of one: lab campaign show {shlex.quote(str(recording.path))} --group 1 --out found.jsonl"
+        f"{protocol_option(plan)}"
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 from contextlib import closing
 from pathlib import Path
@@ -278,3 +279,28 @@ def test_a_group_is_recorded_on_demand(lab: Lab, whole: bytes) -> None:
     assert "A1.1" in verified.out
     again = next(line for line in shown.out.splitlines() if line.startswith("again:"))
     assert "--script smallest.script" in again
+
+
+def test_a_finding_of_ones_own_protocol_is_recorded_by_the_command_that_is_printed(lab: Lab) -> None:
+    """It names the file, as no code that a recording names is executed."""
+    (lab.folder / "wrong.py").write_text(
+        "from lab.protocols import Bully\n\n\nclass Wrong(Bully):\n    def started(self):\n        raise ValueError\n"
+    )
+    lab(
+        "check",
+        "wrong.py",
+        "--runs",
+        "2",
+        "--nodes",
+        "3",
+        "--keep-going",
+        "--record",
+        "own.jsonl",
+        "--workers",
+        "1",
+    )
+    shown = lab("campaign", "show", "own.jsonl", "--plain").out.splitlines()[-1]
+    program, *words = shlex.split(shown.partition(": ")[2])
+    assert program == "lab"
+    assert lab("campaign", "show", "own.jsonl", "--group", "1", "--out", "x.jsonl").status == 2
+    assert "replay:   lab replay found.jsonl\n" in lab(*words).out

@@ -50,6 +50,7 @@ from lab.worlds.campaign.campaign_table import (
     FindingGroup,
     FindingGroups,
     describe_smallest,
+    protocol_option,
     record_smallest,
     target_to_record,
 )
@@ -117,7 +118,8 @@ def describe_group(digest: CampaignDigest, number: int, width: int, styles: Them
     yield Text()
     yield from wrap(Text("Enter opens it in the replay. To keep the recording:", DIM), width)
     name = sanitize(str(digest.path))
-    yield from wrap(Text(f"lab campaign show {name} --group {number} --out found.jsonl", DIM), width)
+    own = sanitize(protocol_option(digest.plan))
+    yield from wrap(Text(f"lab campaign show {name} --group {number} --out found.jsonl{own}", DIM), width)
 
 
 def describe_tried(digest: CampaignDigest, width: int, styles: ThemeStyles) -> Iterator[Text]:

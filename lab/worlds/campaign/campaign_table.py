@@ -1,5 +1,6 @@
 """The contents of a recorded campaign: its findings in groups, the smallest of each, and a table of its runs."""
 
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -318,8 +319,8 @@ def target_to_record(plan: Campaign | ExplorationCampaign, own: str = "") -> str
             "a run of programs cannot be executed again; the recordings of its findings were kept, and are named "
             "with them"
         )
-    target, sandboxed = split_sandbox(plan.target)
-    if not (names_file(target) or split_target(target)[1] or sandboxed):
+    target, _ = split_sandbox(plan.target)
+    if not _is_own(plan):
         return target
     if not own:
         raise CannotRecordError(
@@ -327,6 +328,17 @@ def target_to_record(plan: Campaign | ExplorationCampaign, own: str = "") -> str
             "FILE.py:CLASS"
         )
     return absolute_target(own)
+
+
+def _is_own(plan: Campaign | ExplorationCampaign) -> bool:
+    """Return whether a file of the user's is executed in the campaign."""
+    target, sandboxed = split_sandbox(plan.target)
+    return names_file(target) or bool(split_target(target)[1]) or sandboxed
+
+
+def protocol_option(plan: Campaign | ExplorationCampaign) -> str:
+    """Return the option that ``lab campaign show --out`` needs; empty for a built-in protocol."""
+    return f" --protocol {shlex.quote(split_sandbox(plan.target)[0])}" if _is_own(plan) else ""
 
 
 def record_smallest(
