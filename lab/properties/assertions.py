@@ -791,7 +791,10 @@ def one_publication(published: Memory, before: LocalState, after: LocalState) ->
     # the newest edition that the node knows, and the operation that published it, by its state
     match after.state.get("published"):
         case [int(edition), int(node), int(number)] if edition > 0:
-            return published.claim(f"edition {edition}", f"operation {number} of {node}")
+            key = f"edition {edition}"
+            is_first = key not in published
+            found = published.claim(key, f"operation {number} of {node}")
+            return found if is_first or isinstance(found, Counterexample) else None
     return None
 
 

@@ -283,22 +283,12 @@ def test_a_group_is_recorded_on_demand(lab: Lab, whole: bytes) -> None:
 
 def test_a_finding_of_ones_own_protocol_is_recorded_by_the_command_that_is_printed(lab: Lab) -> None:
     """It names the file, as no code that a recording names is executed."""
-    (lab.folder / "wrong.py").write_text(
-        "from lab.protocols import Bully\n\n\nclass Wrong(Bully):\n    def started(self):\n        raise ValueError\n"
+    code = (
+        "from lab.protocols import Bully\nclass Wrong(Bully):\n    def started(self):\n        raise ValueError\n"
     )
-    lab(
-        "check",
-        "wrong.py",
-        "--runs",
-        "2",
-        "--nodes",
-        "3",
-        "--keep-going",
-        "--record",
-        "own.jsonl",
-        "--workers",
-        "1",
-    )
+    (lab.folder / "wrong.py").write_text(code)
+    campaign = ("--runs", "2", "--nodes", "3", "--keep-going", "--workers", "1")
+    lab("check", "wrong.py", *campaign, "--record", "own.jsonl")
     shown = lab("campaign", "show", "own.jsonl", "--plain").out.splitlines()[-1]
     program, *words = shlex.split(shown.partition(": ")[2])
     assert program == "lab"
