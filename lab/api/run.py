@@ -417,14 +417,24 @@ class ClusterArguments:
 
 
 def target_of(protocol: Protocol, properties: str | Path | None = None) -> str:
-    """Return the target that names a protocol, and perhaps properties, with the paths of their files."""
+    """Return the target that names a protocol, and perhaps properties, with the paths of their files.
+
+    Raises UserError for a class that is defined in no file.
+    """
     if properties is not None:
         return absolute_target(target_with(target_of(protocol), str(properties)))
     if isinstance(protocol, str):
         return absolute_target(protocol)
     if protocol.__module__.startswith("lab."):
         return protocol.name
-    return f"{inspect.getsourcefile(protocol)}:{protocol.__name__}"
+    try:
+        file = inspect.getsourcefile(protocol)
+    except (OSError, TypeError):
+        file = None
+    if file is None or not Path(file).is_file():
+        name = protocol.__name__
+        raise UserError(f"{name} is not defined in a file, from which each node could load it: write it to FILE.py")
+    return f"{file}:{protocol.__name__}"
 
 
 def require_number(name: str, value: object, least: int) -> None:

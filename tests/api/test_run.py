@@ -195,6 +195,13 @@ def test_a_protocol_of_one_s_own() -> None:
     assert {each.assertion for each in lab.load(path, f"{OWN}:Raft").verdicts} == set(words)
 
 
+def test_a_class_that_is_in_no_file_is_refused() -> None:
+    """As when it is typed at the prompt: nodes could not load it."""
+    mine = type("Mine", (Bully,), {"__module__": "nowhere"})
+    with pytest.raises(UserError, match=r"Mine is not defined in a file.*: write it to FILE\.py"):
+        lab.simulate(mine, 3)
+
+
 def test_a_class_is_a_protocol() -> None:
     assert lab.simulate(Bully, 3, for_="1s").records == lab.simulate("bully", 3, for_="1s").records
 
