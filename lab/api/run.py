@@ -433,7 +433,7 @@ def target_of(protocol: Protocol, properties: str | Path | None = None) -> str:
         file = None
     if file is None or not Path(file).is_file():
         name = protocol.__name__
-        raise UserError(f"{name} is not defined in a file, from which each node could load it: write it to FILE.py")
+        raise UserError(f"{name} is not defined in a file, from which nodes could load it: write it to FILE.py")
     return f"{file}:{protocol.__name__}"
 
 
