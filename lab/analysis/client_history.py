@@ -137,17 +137,19 @@ class ClientHistory:
         return f"no operation was called: {begin}, and stop before the end; let it run for longer"
 
     @property
-    def _has_last_reads(self) -> bool:
+    def why_unread(self) -> str:
+        """Why there are no last reads, which the workload has; empty if there are some, or none is due."""
         known = OPERATIONS.get(self.workload)
-        return known is not None and known.final is not None and self._settings.final_us is not None
+        if known is None or known.final is None or self._settings.final_us is None:
+            return ""
+        made = any(each.is_final for each in self.history.operations)
+        return "" if made else "no client made its last read"
 
     @property
     def why_unsettled(self) -> str:
         """Why the last reads are no evidence; empty if they are, or there are none."""
         if self._struck:
             return self._struck
-        if self._has_last_reads and not any(each.is_final for each in self.history.operations):
-            return "no client made its last read"
         left = [*self._in_force.values(), *(f"pause {node}" for node in sorted(self._paused))]
         left += (f"kill {node}" for node in sorted(self._down))
         return f"still in force at the last reads: {left[0]}" if left else ""
@@ -248,7 +250,7 @@ def check_clients(
         return CheckResult(
             clients.workload, "fails", "an answer is malformed", (Finding("malformed", str(error)),)
         )
-    why = clients.why_idle or clients.why_unsettled
+    why = clients.why_idle or clients.why_unsettled or clients.why_unread
     if not why:
         return result
     certain = tuple(each for each in result.findings if each.kind not in ABOUT_LAST_READS)

@@ -44,7 +44,7 @@ REASONS = {
     "fill the memory": "MemoryError",
     "fill shared memory": "PermissionError",
     "flood": "wrote more than 10,000 lines",
-    "write an endless line": "sent garbage: a line of more than 1048576 bytes",
+    "write an endless line": "wrote a line of more than 1,048,576 bytes",
 }
 """What the record of the failure says, or else the last line of the log."""
 

@@ -151,12 +151,12 @@ def test_a_forged_message_reaches_a_program(tmp_path: Path) -> None:
 
 
 def test_a_program_that_ends_has_failed(tmp_path: Path) -> None:
-    """The record says with which status, after its last words."""
+    """The record says with which status, and has its last words."""
     with Talkers(tmp_path, "ends") as run:
         for node in (1, 2, 3):
             run.process_is(node, "failed")
         whys = {record.why for record in run.tail.of(Process) if record.event == "failed"}
-        assert whys == {"the program ended by itself, with status 3"}
+        assert whys == {"the program ended by itself, with status 3; its last line of stderr: my last word"}
         assert [step.input.line for step in run.tail.of(Step) if isinstance(step.input, Wrote)] == 3 * [
             "my last word"
         ]

@@ -150,7 +150,7 @@ def idle_text(view: NodeState) -> str:
     """Return what a node does of which no procedure runs."""
     if "coordinator" not in view.state:
         return "waits for a message or a timer"
-    if not view.state.get("processing") and view.status != "Normal":
+    if not view.state.get("processing"):
         return "waits for its coordinator"
     version = view.definition_version
     return sanitize(f"definition {version}", 40) if version else "performing its task"
