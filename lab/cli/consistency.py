@@ -15,7 +15,13 @@ from lab.cli.progress import Progress
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.durable import write_durably
 from lab.foreign_file import LARGEST_DATA, read_foreign_text
-from lab.histories.history_files import edn_lines, jsonl_lines, read_edn_history, read_jsonl_history
+from lab.histories.history_files import (
+    edn_lines,
+    has_keys_lost_in_json,
+    jsonl_lines,
+    read_edn_history,
+    read_jsonl_history,
+)
 from lab.histories.linearizability import MAX_STATES
 from lab.histories.operations import History, HistoryError
 from lab.histories.results import CheckResult
@@ -129,6 +135,10 @@ def consistency(options: ConsistencyOptions) -> int:
             result = result or workload.check(history, model or DEFAULT_MODEL, states)
         except HistoryError as error:
             raise UsageError(f"{options.file}: {error}; is its workload {name}?") from None
+    if out is not None and out.suffix == ".jsonl" and has_keys_lost_in_json(history):
+        raise UsageError(
+            f"--out {out}: keys that are no texts would be lost in JSON; name a file that ends in .edn"
+        )
     if out is not None:
         write_durably(out, "".join(f"{line}\n" for line in _SUFFIXES[out.suffix](history)).encode())
     if options.json:

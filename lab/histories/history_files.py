@@ -73,6 +73,17 @@ def jsonl_lines(history: History) -> Iterator[str]:
     return (encode(event).decode() for event in history.events())
 
 
+def has_keys_lost_in_json(history: History) -> bool:
+    """Return whether an object in the history has a key that is no text: in JSON it would become one."""
+    return any(_has_other_keys(value) for each in history.operations for value in (each.value, each.result))
+
+
+def _has_other_keys(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(not isinstance(key, str) for key in value) or any(map(_has_other_keys, value.values()))
+    return isinstance(value, list | tuple | Set) and any(map(_has_other_keys, value))
+
+
 def read_edn_history(text: str, accept_torn: bool = False) -> History:
     """Return the history that is written as EDN. Raises HistoryFileError."""
     return _history(_edn_events(text, accept_torn))

@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from lab.analysis.client_history import ClientHistory
 from lab.analysis.elections import agreed_coordinator
 from lab.kernel import Message, Received, Step
 from lab.properties.judge import Judge
@@ -70,7 +71,7 @@ class Observation(Struct, Generic[T], frozen=True):
 
 
 class CommandHistory:
-    """A fold over a recording. ``cluster`` and ``judge`` have its final state and its verdicts.
+    """A fold over a recording. ``cluster``, ``judge`` and ``clients`` have its final state and its verdicts.
 
     ``given``: the commands that changed something, in order; ``idle``: the others. ``faults``: the faults.
     ``steered``: the commands by which the user chose the next event. ``agreed``: the coordinators on which all
@@ -84,6 +85,7 @@ class CommandHistory:
         self.header = header
         self.cluster = ClusterState.of(header)
         self.judge = Judge(header)
+        self.clients = ClientHistory(header)
         self.given: list[GivenCommand] = []
         self.faults: list[Fault] = []
         self.steered: list[str] = []
@@ -139,6 +141,7 @@ class CommandHistory:
     def observe(self, record: Record | None) -> None:
         """Process the next record. Raises CommandError if it has a command that this version cannot parse."""
         self.judge.observe(record)
+        self.clients.observe(record)
         self.cluster.apply(record)
         number, at_us = self.cluster.record, self.cluster.at_us
         if isinstance(record, Fault | Process) and self._is_new_at(record.at_us):

@@ -106,7 +106,9 @@ def make_scenario(source: ScenarioSource, shrink: bool, on_progress: Callable[[s
         except CommandError as error:
             raise UnsuitableRecordingError(f"{source.recording} has an invalid command: {error}") from None
     _check_size(source.recording, history)
-    outcome = expected_outcome(history.cluster, history.judge, history.faults, store.header.world == "live")
+    outcome = expected_outcome(
+        history.cluster, history.judge, history.clients, history.faults, store.header.world == "live"
+    )
     search = ScriptSearch(history, protocol, outcome, lambda tried: on_progress(f"{tried} runs tried"))
     found = search.find()
     if history.steered and not found.is_same:
@@ -321,7 +323,7 @@ def _expected(
         yield ""
     for predicate in _at_end(outcome):
         yield str(Expect(predicate))
-    for verdict in outcome.verdicts:
+    for verdict in outcome.stated:
         if not verdict.none or "live" not in worlds:
             yield str(verdict)
 
@@ -360,9 +362,7 @@ def _shows(history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraft)
     many = f", with {format_count(len(draft.lines), 'command')}" if draft.lines else ""
     parts = [f"Made from a recording of a {header.world} run of {what}{many}."]
     final = history.cluster if found.trial is None or not found.is_same else found.trial.cluster
-    parts.append(
-        f"Outcome: {'; '.join([*_final_state(final, history.elects), *map(_verdict, outcome.verdicts)])}."
-    )
+    parts.append(f"Outcome: {'; '.join([*_final_state(final, history.elects), *map(_verdict, outcome.stated)])}.")
     if history.steered:
         parts.append(
             "The user chose the next events there, which a script cannot do; those commands are left out."

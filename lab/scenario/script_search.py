@@ -17,6 +17,7 @@ from itertools import groupby
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.analysis.client_history import ClientHistory, check_clients
 from lab.analysis.elections import ElectionLog, agreed_coordinator
 from lab.analysis.history import History
 from lab.analysis.script_log import inert_results, line_result
@@ -52,6 +53,7 @@ class ScriptTrial(Struct, frozen=True):
 
     cluster: ClusterState
     judge: Judge
+    clients: ClientHistory
     records: list[Record]
     idle: frozenset[int]
     missing: frozenset[int]
@@ -87,7 +89,10 @@ def try_script(protocol: type[Protocol], header: Header, script: Sequence[str], 
     idle = frozenset(
         result.line for result in [*results, *inert_results(numbered, log.cluster)] if not result.succeeded
     )
-    return ScriptTrial(log.cluster, judge, log.records, idle, missing)
+    clients = ClientHistory(header)
+    for record in log.records:
+        clients.observe(record)
+    return ScriptTrial(log.cluster, judge, clients, log.records, idle, missing)
 
 
 def faults_of(records: list[Record]) -> list[Fault]:
@@ -102,14 +107,23 @@ class ExpectedOutcome(Struct, frozen=True):
     """The expectations of a run.
 
     ``agreed``: all nodes agree on a coordinator; None if they did not. ``end``: what else holds at the end.
-    ``verdicts``: which assertions are violated, and which are not.
+    ``verdicts``: which assertions are violated, and which are not; ``of_clients`` is the one on their history.
     """
 
     agreed: Predicate | None
     end: tuple[Predicate, ...]
     verdicts: tuple[ExpectViolation, ...]
+    of_clients: ExpectViolation | None = None
 
-    def missed(self, cluster: ClusterState, judge: Judge) -> list[Expectation]:
+    @property
+    def stated(self) -> tuple[ExpectViolation, ...]:
+        """The verdicts that a scenario states: that the history of clients is right need not be."""
+        wrong = self.of_clients is not None and not self.of_clients.none
+        return (*self.verdicts, self.of_clients) if self.of_clients is not None and wrong else self.verdicts
+
+    def missed(
+        self, cluster: ClusterState, judge: Judge, clients: ClientHistory | None = None
+    ) -> list[Expectation]:
         """Return the expectations that another run, which ended in this state, does not meet."""
         found: list[Expectation] = [
             Expect(each)
@@ -120,11 +134,21 @@ class ExpectedOutcome(Struct, frozen=True):
             hit = any(matches_violation(verdict, violation) for violation in judge.violations)
             if hit == verdict.none:
                 found.append(verdict)
+        if self.of_clients is not None and clients is not None and verdict_on(clients) != self.of_clients:
+            found.append(self.of_clients)
         return found
 
 
+def verdict_on(clients: ClientHistory) -> ExpectViolation | None:
+    """Return the verdict on the history of clients as an expectation; None if there is none."""
+    result = check_clients(clients)
+    if result is None or result.word not in ("holds", "fails"):
+        return None
+    return ExpectViolation(clients.workload, none=result.word == "holds")
+
+
 def expected_outcome(
-    cluster: ClusterState, judge: Judge, faults: list[Fault], live: bool = False
+    cluster: ClusterState, judge: Judge, clients: ClientHistory, faults: list[Fault], live: bool = False
 ) -> ExpectedOutcome:
     """Return the outcome of a run with these faults.
 
@@ -139,7 +163,9 @@ def expected_outcome(
     else:
         agreed = _following(leader, views)
         end.append(Is("all", "normal"))
-    return ExpectedOutcome(agreed, tuple(end), tuple(_verdicts(judge, faults, live)))
+    of_clients = verdict_on(clients)
+    verdicts = tuple(_verdicts(judge, faults, live, of_clients is not None and not of_clients.none))
+    return ExpectedOutcome(agreed, tuple(end), verdicts, of_clients)
 
 
 def _following(leader: int, views: list[NodeState]) -> Predicate:
@@ -179,9 +205,11 @@ def _apart(cluster: ClusterState) -> Iterator[Predicate]:
         yield next(each for each in counts if each.holds(cluster, Suspicions()))
 
 
-def _verdicts(judge: Judge, faults: list[Fault], live: bool) -> Iterator[ExpectViolation]:
+def _verdicts(
+    judge: Judge, faults: list[Fault], live: bool, one_by_one: bool = False
+) -> Iterator[ExpectViolation]:
     verdicts = judge.verdicts()
-    if not any(verdict.first for verdict in verdicts):
+    if not one_by_one and not any(verdict.first for verdict in verdicts):
         if any(verdict.word == "holds" for verdict in verdicts):
             yield ExpectViolation(none=True)
         return
@@ -329,7 +357,7 @@ class ScriptSearch:
             )
         except RunawayError:
             return TriedDraft(draft, ())
-        missed = self.outcome.missed(trial.cluster, trial.judge)
+        missed = self.outcome.missed(trial.cluster, trial.judge, trial.clients)
         idle, missing = (
             tuple(line for number, line in enumerate(draft.lines, 1) if number in numbers)
             for numbers in (trial.idle, trial.missing)
@@ -469,9 +497,13 @@ class _Shrinking:
         found = search.attempt(replace(draft, nodes=tuple(each for each in draft.nodes if each != node)))
         if found.trial is None:
             return False
-        outcome = expected_outcome(found.trial.cluster, found.trial.judge, faults_of(found.trial.records))
+        outcome = expected_outcome(
+            found.trial.cluster, found.trial.judge, found.trial.clients, faults_of(found.trial.records)
+        )
         fewer_now = replace(found, missed=())
-        is_same = (outcome.agreed, outcome.verdicts) == (before.agreed, before.verdicts)
+        is_same = all(
+            getattr(outcome, name) == getattr(before, name) for name in ("agreed", "verdicts", "of_clients")
+        )
         if not is_same or fewer_now.rank > self._least.rank or _leaders(found) != self._leaders:
             return False
         search.outcome, self._least = outcome, fewer_now

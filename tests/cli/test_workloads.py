@@ -56,6 +56,20 @@ def test_the_protocol_of_the_page(lab: Lab) -> None:
     assert _blocks("text")[1].strip() in done.out
 
 
+def test_a_scenario_of_a_run_whose_history_is_wrong_expects_that(lab: Lab) -> None:
+    """Made from its recording, it passes: in the simulated world, whose links are those of the run."""
+    _, forgetful, *_ = _blocks("python")
+    (lab.folder / "forgetful.py").write_text(forgetful)
+    words = ("--sim", "--headless", "--for", "6s", "--nodes", "3", "--seed", "1", "--workload", "lin-kv")
+    assert lab("run", "forgetful.py", *words, "--record", "f.jsonl").status == 1
+    made = lab("scenario", "from", "f.jsonl", "--protocol", "forgetful.py", "--out", "f.scenario")
+    assert made.status == 0, made.err
+    text = (lab.folder / "f.scenario").read_text()
+    assert "expect violation lin-kv" in text
+    assert "all that is promised holds" not in text
+    assert lab("run", "./f.scenario", "--sim", "--headless").status == 0
+
+
 def test_the_proxy_of_the_page(lab: Lab) -> None:
     """A node asks a service, and its clients see what that holds."""
     _, _, proxy, *_ = _blocks("python")

@@ -12,6 +12,7 @@ from lab.histories.edn import EdnError, Keyword, format_edn, read_edn
 from lab.histories.history_files import (
     HistoryFileError,
     edn_lines,
+    has_keys_lost_in_json,
     jsonl_lines,
     read_edn_history,
     read_jsonl_history,
@@ -229,6 +230,16 @@ def test_json_lines_may_have_what_jepsen_writes() -> None:
     )
     (read,) = read_jsonl_history("\n".join(lines)).operations
     assert (read.process, read.invoked_at_us, read.completed_at_us, read.error) == ("0", 5, 9, ErrorReply(22))
+
+
+@pytest.mark.parametrize(("key", "lost"), [("1", True), ('"1"', False)])
+def test_keys_that_json_has_not(key: str, lost: bool) -> None:
+    """A log with the key 1 would become one with the key "1"."""
+    text = (
+        "{:process 0, :type :invoke, :f :poll, :value [[:poll]]}\n"
+        f"{{:process 0, :type :ok, :f :poll, :value [[:poll {{{key} [[0 7]]}}]]}}"
+    )
+    assert has_keys_lost_in_json(read_edn_history(text)) == lost
 
 
 def test_the_exception_of_an_operation_is_passed_over() -> None:
