@@ -34,12 +34,11 @@ from lab.histories.sets import MOST_FINDINGS
 from lab.histories.workloads import DEFAULT_MODEL, WORKLOADS
 from lab.kernel import Fired, Message, Received, Step
 from lab.protocols.clients import CLIENTS
+from lab.protocols.maelstrom import body_of
 from lab.protocols.workloads import WORKLOADS as OPERATIONS
 from lab.protocols.workloads import may_have_happened, mistake_in, operation_of, result_of
 from lab.recording.records import Fault, Header, Process, Record
 from lab.units import format_count, format_us
-
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class _Call(Struct, frozen=True):
@@ -196,7 +195,7 @@ class ClientHistory:
         elif isinstance(given, Fired) and call is not None:  # while it waits, it has no other timer
             self._end(step.node, "info", None, step.at_us, ErrorReply(0))
         for message in step.sent:
-            body = _body_of(message)
+            body = body_of(message)
             operation = operation_of(message.kind, body)
             if operation is not None:
                 if step.node in self._calls:  # no client of ours does that
@@ -207,7 +206,7 @@ class ClientHistory:
                 self._builder.invoke(self._name(step.node), *operation, step.at_us, is_final=is_final)
 
     def _answered(self, step: Step, call: _Call, answer: Message) -> None:
-        found = Completion.of(call.kind, call.f, call.value, answer.kind, _body_of(answer))
+        found = Completion.of(call.kind, call.f, call.value, answer.kind, body_of(answer))
         operation = self._end(step.node, found.outcome, found.result, step.at_us, found.error)
         if found.mistake:
             text = f"{operation.process} {operation.f} was answered {found.mistake}"
@@ -257,10 +256,3 @@ def check_clients(
     if certain:
         return replace(result, evidence=f"the last reads are no evidence: {why}", findings=certain)
     return CheckResult(result.checker, "not judged", why)
-
-
-def _body_of(message: Message) -> dict[str, Any]:
-    try:
-        return _decode(bytes(message.body))
-    except (ValueError, RecursionError):
-        return {}

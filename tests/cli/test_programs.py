@@ -435,6 +435,16 @@ def test_a_program_in_place_of_a_protocol(lab: Lab) -> None:
 
 
 @pytest.mark.live
+def test_an_answer_may_be_passed_on_in_the_name_of_another(lab: Lab) -> None:
+    """As a node does that speaks for others: its body is the one that was written."""
+    done = lab(
+        *("run", "--program", f"{sys.executable} {FAULTY} another-sender", "--nodes", "1", "--workload", "echo"),
+        *("--t", "1s", "--headless", "--for", "3s"),
+    )
+    assert done.status == 0, done.out + done.err
+
+
+@pytest.mark.live
 def test_a_line_that_looks_like_one_of_ours_is_no_message(lab: Lab) -> None:
     """The program goes on."""
     program = f"{sys.executable} {FAULTY} not-started"

@@ -37,7 +37,8 @@ def main() -> None:
                 answer["in_reply_to"] = str(body["msg_id"])
             if fault == "unknown-code":
                 answer |= {"type": "error", "code": 5}
-        print(json.dumps({"src": message["dest"], "dest": message["src"], "body": answer}), flush=True)
+        sender = "n9" if fault == "another-sender" and body["type"] != "init" else message["dest"]
+        print(json.dumps({"src": sender, "dest": message["src"], "body": answer}), flush=True)
     print(f"{name} ends", file=sys.stderr)
 
 
