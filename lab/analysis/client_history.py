@@ -84,14 +84,16 @@ class Completion(Struct, frozen=True):
     mistake: str = ""
 
     @classmethod
-    def of(cls, kind: str, f: str, value: Any, answer_kind: str, body: Mapping[str, Any]) -> "Completion":
-        """Return how an answer ends an operation, whose request has this ``kind``."""
+    def of(
+        cls, workload: str, kind: str, f: str, value: Any, answer_kind: str, body: Mapping[str, Any]
+    ) -> "Completion":
+        """Return how an answer ends an operation of a workload, whose request has this ``kind``."""
         unknown: Outcome = "info" if may_have_happened(f) else "fail"
-        mistake = mistake_in(kind, answer_kind, body)
+        mistake = mistake_in(workload, kind, answer_kind, body)
         if mistake:
             return cls(unknown, mistake=mistake)
         if answer_kind != "Error":
-            return cls("ok", result_of(kind, value, body))
+            return cls("ok", result_of(workload, kind, value, body))
         text = body.get("text")
         error = ErrorReply(body["code"], "" if text is None else str(text))
         is_definite = error.code in ERRORS and error.code not in INDEFINITE
@@ -206,7 +208,7 @@ class ClientHistory:
                 self._builder.invoke(self._name(step.node), *operation, step.at_us, is_final=is_final)
 
     def _answered(self, step: Step, call: _Call, answer: Message) -> None:
-        found = Completion.of(call.kind, call.f, call.value, answer.kind, body_of(answer))
+        found = Completion.of(self.workload, call.kind, call.f, call.value, answer.kind, body_of(answer))
         operation = self._end(step.node, found.outcome, found.result, step.at_us, found.error)
         if found.mistake:
             text = f"{operation.process} {operation.f} was answered {found.mistake}"

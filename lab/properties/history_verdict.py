@@ -236,7 +236,7 @@ class GivenCalls:
     def _complete(self, builder: HistoryBuilder, name: str, call: Call, answer: str) -> Outcome:
         f, value = operation_of(call.kind, call.body) or ("", None)
         if answer:
-            found = Completion.of(call.kind, f, value, *_decode(answer))
+            found = Completion.of(self._workload, call.kind, f, value, *_decode(answer))
         else:
             found = Completion("info" if may_have_happened(f) else "fail")
         if found.mistake:

@@ -157,25 +157,25 @@ _RESULTS: dict[str, Callable[[Any, _Body], Any]] = {
     "Echo": lambda value, answer: answer.get("echo"),
     "Generate": lambda value, answer: answer.get("id"),
     "Poll": lambda value, answer: [["poll", answer.get("msgs")]],
-    "Read": lambda value, answer: (
-        answer.get("messages", answer.get("value")) if value is None else [value[0], answer.get("value")]
-    ),
+    "Read": lambda value, answer: answer.get("value") if value is None else [value[0], answer.get("value")],
     "Send": lambda value, answer: [["send", value[0][1], [answer.get("offset"), value[0][2]]]],
     "Ts": lambda value, answer: answer.get("ts"),
     "Txn": lambda value, answer: answer.get("txn"),
 }
 """By the kind of the request: the result, from its value and the answer; of all others, the value."""
 
-_DUE: dict[str, tuple[str, ...]] = {
-    "Echo": ("echo",),
-    "Generate": ("id",),
-    "Poll": ("msgs",),
-    "Read": ("value", "messages"),
-    "Send": ("offset",),
-    "Ts": ("ts",),
-    "Txn": ("txn",),
+_DUE: dict[str, str] = {
+    "Echo": "echo",
+    "Generate": "id",
+    "Poll": "msgs",
+    "Read": "value",
+    "Send": "offset",
+    "Ts": "ts",
+    "Txn": "txn",
 }
-"""By the kind of the request: the fields of which its answer must have one."""
+"""By the kind of the request: the field that its answer must have."""
+_MESSAGES = "messages"
+"""The field of a read, instead, if the workload is a broadcast."""
 
 _READ_ONLY = ("echo", "generate", "poll", "read")
 
@@ -186,13 +186,19 @@ def operation_of(kind: str, body: Mapping[str, Any]) -> tuple[str, Any] | None:
     return None if found is None else (found[0], found[1](body))
 
 
-def result_of(kind: str, value: Any, answer: Mapping[str, Any]) -> Any:
-    """Return the result of an operation with this value, from the body of its answer."""
+def result_of(workload: str, kind: str, value: Any, answer: Mapping[str, Any]) -> Any:
+    """Return the result of an operation of a workload with this value, from the body of its answer."""
+    if _due(workload, kind) == _MESSAGES:
+        return answer.get(_MESSAGES)
     return _RESULTS[kind](value, answer) if kind in _RESULTS else value
 
 
-def mistake_in(kind: str, answer_kind: str, answer: _Body) -> str:
-    """Return why a message is no answer to a request of this kind; empty if it is one."""
+def _due(workload: str, kind: str) -> str:
+    return _MESSAGES if (workload, kind) == ("broadcast", "Read") else _DUE.get(kind, "")
+
+
+def mistake_in(workload: str, kind: str, answer_kind: str, answer: _Body) -> str:
+    """Return why a message is no answer to a request of this kind in a workload; empty if it is one."""
     written = answer.get("type", type_of(answer_kind))  # of a program, as it wrote it
     if answer_kind == "Error" and written == "error":
         code = answer.get("code")
@@ -202,8 +208,8 @@ def mistake_in(kind: str, answer_kind: str, answer: _Body) -> str:
         return f"a message without a type: expected {type_of(expected)} or error"
     if answer_kind != expected or written != type_of(expected):
         return f"{written}: expected {type_of(expected)} or error"
-    due = _DUE.get(kind, ())
-    return f"{type_of(expected)} without {' or '.join(due)}" if due and answer.keys().isdisjoint(due) else ""
+    due = _due(workload, kind)
+    return f"{type_of(expected)} without {due}" if due and due not in answer else ""
 
 
 def _as_json(value: Any) -> str:

@@ -180,7 +180,7 @@ def _called(
     [
         ("Read", {"key": 1}, "Banana", {"value": 3}, "c4 read was answered banana: expected read_ok or error"),
         ("Read", {"key": 1}, "WriteOk", {}, "c4 read was answered write_ok: expected read_ok or error"),
-        ("Read", {"key": 1}, "ReadOk", {}, "c4 read was answered read_ok without value or messages"),
+        ("Read", {"key": 1}, "ReadOk", {}, "c4 read was answered read_ok without value"),
         (
             "Write",
             {"key": 1, "value": 2},
@@ -214,6 +214,18 @@ def test_an_answer_that_is_none_fails(
     assert found is not None
     assert found.word == "fails"
     assert text in str(found)
+
+
+@pytest.mark.parametrize(
+    ("workload", "due"), [("broadcast", "messages"), ("g-set", "value"), ("pn-counter", "value")]
+)
+def test_a_read_has_the_field_of_its_workload(workload: str, due: str) -> None:
+    """As in Maelstrom."""
+    other = {"messages": "value", "value": "messages"}[due]
+    right = _called(workload, "Read", {}, "ReadOk", {due: [7], other: "no"})
+    assert (right.history.operations[0].result, right.malformed) == ([7], [])
+    (wrong,) = _called(workload, "Read", {}, "ReadOk", {other: [7]}).malformed
+    assert wrong.text == f"c4 read was answered read_ok without {due}"
 
 
 @pytest.mark.parametrize(
