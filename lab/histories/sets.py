@@ -2,7 +2,7 @@
 
 An element is *known* once its add was acknowledged, or a read returned that has it. From then on a set that loses
 nothing has it in every later read, at once or in the end. A read is *final* if the workload had let the system
-come to rest before; if those that were called all failed, nothing is judged:
+come to rest before; if all that were called failed, what earlier ones lack is no evidence:
 
 - **stable**: the last read called that has it was called after the last that has it not. Its *stable latency* is
   the time from known to the latter; if that is more than nothing, some reads were *stale*;
