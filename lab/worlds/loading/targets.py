@@ -96,7 +96,7 @@ def load_protocol(target: str) -> type[Algorithm]:
 
 
 _DECLARATIONS = ("payloads", "heartbeats", "commands", "fields")
-"""What a class that represents one in a sandbox declares otherwise than by its methods."""
+"""The tables of a class that it declares by its methods, unless it represents one in a sandbox."""
 
 
 @functools.cache
