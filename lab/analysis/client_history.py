@@ -88,16 +88,20 @@ class Completion(Struct, frozen=True):
         cls, workload: str, kind: str, f: str, value: Any, answer_kind: str, body: Mapping[str, Any]
     ) -> "Completion":
         """Return how an answer ends an operation of a workload, whose request has this ``kind``."""
-        unknown: Outcome = "info" if may_have_happened(f) else "fail"
         mistake = mistake_in(workload, kind, answer_kind, body)
         if mistake:
-            return cls(unknown, mistake=mistake)
+            return cls.unknown(f, mistake=mistake)
         if answer_kind != "Error":
             return cls("ok", result_of(workload, kind, value, body))
         text = body.get("text")
         error = ErrorReply(body["code"], "" if text is None else str(text))
         is_definite = error.code in ERRORS and error.code not in INDEFINITE
-        return cls("fail" if is_definite else unknown, error=error)
+        return cls("fail", error=error) if is_definite else cls.unknown(f, error)
+
+    @classmethod
+    def unknown(cls, f: str, error: ErrorReply | None = None, mistake: str = "") -> "Completion":
+        """Return the end of an operation of which nobody knows whether it happened; a read has failed."""
+        return cls("info" if may_have_happened(f) else "fail", None, error, mistake)
 
 
 class ClientHistory:
@@ -167,7 +171,7 @@ class ClientHistory:
                         self._replies[message.source, message.serial] = message
         elif isinstance(record, Process | Fault):
             if isinstance(record, Process) and record.node in self._calls and record.event in ("killed", "failed"):
-                self._end(record.node, "info", None, record.at_us)
+                self._end_unknown(record.node, record.at_us)
             until_us, final_us = self._settings.until_us, self._settings.final_us
             if until_us is not None and final_us is not None and record.at_us <= final_us:
                 self._observe_fault(record, until_us)
@@ -195,13 +199,13 @@ class ClientHistory:
             if answer is not None and call is not None and answer.reply_to == call.serial:
                 self._answered(step, call, answer)
         elif isinstance(given, Fired) and call is not None:  # while it waits, it has no other timer
-            self._end(step.node, "info", None, step.at_us, ErrorReply(0))
+            self._end_unknown(step.node, step.at_us, ErrorReply(0))
         for message in step.sent:
             body = body_of(message)
             operation = operation_of(message.kind, body)
             if operation is not None:
                 if step.node in self._calls:  # no client of ours does that
-                    self._end(step.node, "info", None, step.at_us)
+                    self._end_unknown(step.node, step.at_us)
                 self._calls[step.node] = _Call(message.serial, step.at_us, message.kind, *operation)
                 final_us = self._settings.final_us
                 is_final = final_us is not None and step.at_us >= final_us
@@ -209,20 +213,18 @@ class ClientHistory:
 
     def _answered(self, step: Step, call: _Call, answer: Message) -> None:
         found = Completion.of(self.workload, call.kind, call.f, call.value, answer.kind, body_of(answer))
-        operation = self._end(step.node, found.outcome, found.result, step.at_us, found.error)
+        operation = self._end(step.node, found, step.at_us)
         if found.mistake:
             text = f"{operation.process} {operation.f} was answered {found.mistake}"
             self.malformed.append(Finding("malformed", text, (operation,)))
 
-    def _end(
-        self, node: int, outcome: Outcome, result: Any, at_us: int, error: ErrorReply | None = None
-    ) -> Operation:
-        call = self._calls.pop(node)
-        if outcome == "info" and not may_have_happened(call.f):
-            outcome = "fail"
-        operation = self._builder.complete(self._name(node), outcome, result, max(at_us, call.at_us), error)
-        if outcome == "info":
-            self._renamed[node] += 1
+    def _end_unknown(self, node: int, at_us: int, error: ErrorReply | None = None) -> None:
+        self._end(node, Completion.unknown(self._calls[node].f, error), at_us)
+
+    def _end(self, node: int, found: Completion, at_us: int) -> Operation:
+        call, name = self._calls.pop(node), self._name(node)
+        operation = self._builder.complete(name, found.outcome, found.result, max(at_us, call.at_us), found.error)
+        self._renamed[node] += found.outcome == "info"
         return operation
 
     def _name(self, node: int) -> str:

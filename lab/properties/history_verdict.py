@@ -25,7 +25,7 @@ from lab.properties.declarations import Outcome as Judged
 from lab.properties.states import LocalState
 from lab.properties.verdicts import Evidence, Violation, WitnessState
 from lab.protocols.clients import CALLING, Call, GivenClient
-from lab.protocols.workloads import may_have_happened, operation_of
+from lab.protocols.workloads import operation_of
 from lab.recording.records import Header, Record, header_in
 
 
@@ -238,7 +238,7 @@ class GivenCalls:
         if answer:
             found = Completion.of(self._workload, call.kind, f, value, *_decode(answer))
         else:
-            found = Completion("info" if may_have_happened(f) else "fail")
+            found = Completion.unknown(f)
         if found.mistake:
             raise HistoryError(f"{f} was answered {found.mistake}")
         builder.complete(name, found.outcome, found.result, error=found.error)

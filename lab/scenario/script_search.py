@@ -118,8 +118,8 @@ class ExpectedOutcome(Struct, frozen=True):
     @property
     def stated(self) -> tuple[ExpectViolation, ...]:
         """The verdicts that a scenario states: that the history of clients is right need not be."""
-        wrong = self.of_clients is not None and not self.of_clients.none
-        return (*self.verdicts, self.of_clients) if self.of_clients is not None and wrong else self.verdicts
+        wrong = () if self.of_clients is None or self.of_clients.none else (self.of_clients,)
+        return (*self.verdicts, *wrong)
 
     def missed(
         self, cluster: ClusterState, judge: Judge, clients: ClientHistory | None = None
