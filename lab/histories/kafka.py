@@ -2,21 +2,24 @@
 
 As Maelstrom has it, an operation is a list of micro-operations: ``["send", key, message]`` returns ``["send", key,
 [offset, message]]``, and ``["poll"]`` returns ``["poll", {key: [[offset, message], …]}]``. A client polls each key
-from where its last poll ended, until an ``assign`` (or ``subscribe``) places it anew. Offsets may have gaps. What
-can go wrong:
+from where its last poll ended, until an ``assign`` (or ``subscribe``) places it anew; or from the offsets that it
+asks for, if they are recorded: ``["poll", {key: offset}]``. Offsets may have gaps. What can go wrong:
 
 - **inconsistent offset**: two messages at one offset of a key; **duplicate**: a message at two offsets;
 - **lost write**: a message was acknowledged at an offset, the key was polled up to there or further, it never was;
+- **unobserved**: a message was acknowledged, and nobody polled it, though in the end each client has polled its
+  key until nothing more came;
 - **nonmonotonic poll**: a client is given an offset not above its last one of the key, within a poll or from one
-  to the next; **poll skip**: above it, but past a message that exists; **nonmonotonic send**: a client's next
-  message to a key gets no higher offset;
+  to the next, or below the one that it asked for; **poll skip**: above it, but past a message that exists;
+  **nonmonotonic send**: a client's next message to a key gets no higher offset;
 - **aborted read** and **garbage read**: a polled message the send of which failed, or that nobody sent.
 
-A message above all that was polled is *not seen yet*: there is no promise when a poll must return it.
+A message above all that was polled is *not seen yet*: there is no promise when a poll must return it, but for the
+final ones, which a workload makes once it has let the system come to rest.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lab.histories.operations import History, HistoryError, Operation
@@ -39,11 +42,15 @@ class _Sent(NamedTuple):
 
 
 class _Polled(NamedTuple):
-    """The messages of a key that one poll returned, in its order: (offset, message)."""
+    """The messages of a key that one poll returned, in its order: (offset, message).
+
+    ``asked``: the offset from which on it was to; None if that is not recorded.
+    """
 
     key: Hashable
     pairs: list[tuple[int, Hashable]]
     operation: Operation
+    asked: int | None
 
 
 def check_kafka(history: History) -> CheckResult:
@@ -57,7 +64,7 @@ def check_kafka(history: History) -> CheckResult:
     findings = [
         *_wrong_offsets(sent, polled),
         *_wrong_messages(sent, polled),
-        *_lost(sent, polled),
+        *_unseen(sent, polled),
         *_wrong_sends(sent),
         *_wrong_polls(history, offsets),
     ]
@@ -67,9 +74,10 @@ def check_kafka(history: History) -> CheckResult:
         counts[finding.kind] = counts.get(finding.kind, 0) + 1
         if counts[finding.kind] <= MOST_FINDINGS:
             kept.append(finding)
-    seen = {(key, message) for key, pairs, _ in polled for _, message in pairs}
+    seen = _seen(polled)
     acknowledged = [each for each in sent if each.operation.outcome == "ok"]
-    unseen = sum((each.key, each.message) not in seen for each in acknowledged) - counts.get("lost write", 0)
+    unseen = sum((each.key, each.message) not in seen for each in acknowledged)
+    unseen -= counts.get("lost write", 0) + counts.get("unobserved", 0)
     messages = sum(len(each.pairs) for each in polled)
     word: Word = "fails" if findings else "holds"
     evidence = (
@@ -82,6 +90,9 @@ def check_kafka(history: History) -> CheckResult:
     elif not findings and history.lacks_final("poll"):
         word = "not judged"
         evidence = "no last poll succeeded"
+    elif not findings and unseen and any(each.is_final for each in history.operations):
+        word = "not judged"
+        evidence = f"{format_count(unseen, 'message')} not seen yet, and the last polls did not come to the end"
     statistics = {
         "sent": len(sent),
         "acknowledged": len(acknowledged),
@@ -135,12 +146,33 @@ def _sends(operation: Operation) -> Iterator[_Sent]:
 def _polls(operation: Operation) -> Iterator[_Polled]:
     for called, done in _steps(operation):
         if called[0] == "poll" and done is not None:
+            asked = _offsets_asked(operation, called)
             if len(done) != 2 or not isinstance(done[1], Mapping):
                 raise _wrong_form(operation, done)
-            for key, pairs in done[1].items():
+            found = {freeze(key): pairs for key, pairs in done[1].items()}
+            for key, pairs in found.items():
                 if not isinstance(pairs, list | tuple) or not all(map(_is_pair, pairs)):
                     raise _wrong_form(operation, done)
-                yield _Polled(freeze(key), [(offset, freeze(message)) for offset, message in pairs], operation)
+                in_order = [(offset, freeze(message)) for offset, message in pairs]
+                yield _Polled(key, in_order, operation, asked.get(key))
+            for key in asked.keys() - found.keys():
+                yield _Polled(key, [], operation, asked[key])
+
+
+def _offsets_asked(operation: Operation, called: Sequence[Any]) -> dict[Hashable, int]:
+    """Return the offset from which a poll asked for each key; none if it does not say so."""
+    if len(called) == 1 or called[1] is None:
+        return {}
+    if len(called) != 2 or not isinstance(called[1], Mapping):
+        raise _wrong_form(operation, called)
+    if any(type(offset) is not int for offset in called[1].values()):
+        raise _wrong_form(operation, called)
+    return {freeze(key): offset for key, offset in called[1].items()}
+
+
+def _seen(polled: list[_Polled]) -> set[tuple[Hashable, Hashable]]:
+    """Return each (key, message) that somebody polled."""
+    return {(each.key, message) for each in polled for _, message in each.pairs}
 
 
 def _known_offsets(sent: list[_Sent], polled: list[_Polled]) -> dict[Hashable, list[int]]:
@@ -151,7 +183,7 @@ def _known_offsets(sent: list[_Sent], polled: list[_Polled]) -> dict[Hashable, l
             known.setdefault(each.key, set()).add(each.offset)
     for poll in polled:
         known.setdefault(poll.key, set()).update(offset for offset, _ in poll.pairs)
-    return {key: sorted(offsets) for key, offsets in known.items()}
+    return {key: sorted(offsets) for key, offsets in known.items() if offsets}
 
 
 def _placed(sent: list[_Sent], polled: list[_Polled]) -> Iterator[tuple[Hashable, int, Hashable, Operation]]:
@@ -189,7 +221,7 @@ def _wrong_offsets(sent: list[_Sent], polled: list[_Polled]) -> Iterator[Finding
 def _wrong_messages(sent: list[_Sent], polled: list[_Polled]) -> Iterator[Finding]:
     sender = {(each.key, each.message): each.operation for each in sent}
     found = set()
-    for key, pairs, operation in polled:
+    for key, pairs, operation, _ in polled:
         for offset, message in pairs:
             by = sender.get((key, message))
             if (key, message) in found or (by is not None and by.outcome != "fail"):
@@ -204,26 +236,41 @@ def _wrong_messages(sent: list[_Sent], polled: list[_Polled]) -> Iterator[Findin
                 )
 
 
-def _lost(sent: list[_Sent], polled: list[_Polled]) -> Iterator[Finding]:
-    seen = {(key, message) for key, pairs, _ in polled for _, message in pairs}
+def _unseen(sent: list[_Sent], polled: list[_Polled]) -> Iterator[Finding]:
+    """Yield the messages that somebody should have polled, and nobody has."""
+    seen, ends = _seen(polled), _ends(polled)
     last: dict[Hashable, tuple[int, Operation]] = {}
-    for key, pairs, operation in polled:
+    for key, pairs, operation, _ in polled:
         for offset, _ in pairs:
             if key not in last or offset > last[key][0]:
                 last[key] = offset, operation
     for key, acknowledged, message, operation in sent:
-        if (
-            acknowledged is not None
-            and key in last
-            and acknowledged <= last[key][0]
-            and (key, message) not in seen
-        ):
+        if acknowledged is None or (key, message) in seen:
+            continue
+        text = (
+            f"{operation.process} sent {format_value(message)} to {format_value(key)}, acknowledged at offset "
+            f"{acknowledged}"
+        )
+        if key in last and acknowledged <= last[key][0]:
             beyond, poll = last[key]
-            text = (
-                f"{operation.process} sent {format_value(message)} to {format_value(key)}, acknowledged at offset "
-                f"{acknowledged}; {poll.process} polled up to {beyond}, and nobody polled it"
-            )
+            text = f"{text}; {poll.process} polled up to {beyond}, and nobody polled it"
             yield Finding("lost write", text, (operation, poll))
+        elif key in ends and operation.precedes(ends[key]):
+            text = f"{text}; in the end all clients polled until nothing more came, and nobody polled it"
+            yield Finding("unobserved", text, (operation, ends[key]))
+
+
+def _ends(polled: list[_Polled]) -> dict[Hashable, Operation]:
+    """Return the keys that were read to their end, each with a poll that shows it.
+
+    The last final poll of each client says from where it asks, and got nothing more, of whatever key.
+    """
+    final = [each for each in polled if each.operation.is_final]
+    last = {each.operation.process: each.operation for each in final}
+    ends = [each for each in final if each.operation is last[each.operation.process]]
+    if any(each.pairs or each.asked is None for each in ends):
+        return {}
+    return {each.key: each.operation for each in reversed(ends)}
 
 
 def _wrong_sends(sent: list[_Sent]) -> Iterator[Finding]:
@@ -246,15 +293,21 @@ def _wrong_polls(history: History, offsets: dict[Hashable, list[int]]) -> Iterat
         if operation.f in _PLACING:
             last.pop(operation.process, None)
         at = last.setdefault(operation.process, {})
-        for key, pairs, _ in _polls(operation):
-            known = offsets[key]
-            for offset, _ in pairs:
+        for key, pairs, _, asked in _polls(operation):
+            if asked is not None:
+                at[key] = asked - 1, operation
+            for place, (offset, _) in enumerate(pairs):
                 before = at.get(key)
                 at[key] = offset, operation
                 if before is None:
                     continue
-                where = f"{operation.process} polls {format_value(key)} at {before[0]} and next at {offset}"
+                where = f"{operation.process} polls {format_value(key)} "
+                if asked is not None and place == 0:
+                    where += f"from {asked} on, and gets {offset} first"
+                else:
+                    where += f"at {before[0]} and next at {offset}"
                 operations = (operation,) if before[1] is operation else (before[1], operation)
+                known = offsets[key]
                 if offset <= before[0]:
                     yield Finding("nonmonotonic poll", where, operations)
                 elif skipped := known[bisect_right(known, before[0]) : bisect_left(known, offset)]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from lab.histories.operations import Operation
 
 Word = Literal["holds", "fails", "undecided", "not judged"]
-ABOUT_LAST_READS = ("lost", "lost write", "wrong sum")
+ABOUT_LAST_READS = ("lost", "lost write", "unobserved", "wrong sum")
 """The anomalies that are none if the last reads came before the system had come to rest."""
 
 

@@ -40,6 +40,9 @@ _to_json = msgspec.json.Encoder(order="deterministic").encode
 IDLE, CALLING = "Idle", "Calling"
 """The statuses of a client that is given its operations."""
 
+_MORE_US = 10_000
+"""The time from a last poll that brought something to the next."""
+
 _OPERATIONS = (
     *(Add, Broadcast, Cas, CommitOffsets, Echo, Generate, ListCommittedOffsets, Poll, Read, Send, Topology, Ts),
     *(Txn, Write),
@@ -128,7 +131,7 @@ class Client(Protocol):
 
     @procedure
     async def operate(self) -> None:
-        """Call operations until the end, and then the last one, until it is answered."""
+        """Call operations until the end, and then the last one, until it is answered and no more comes."""
         settings, workload = self.parameters, WORKLOADS[self.parameters.workload]
         if settings.workload == "broadcast" and self.place == 0:
             await self.announce_topology()
@@ -141,10 +144,12 @@ class Client(Protocol):
             return
         if self.now_us < settings.final_us:
             await self.sleep(settings.final_us - self.now_us, "the cluster to come to rest")
-        is_answered = await self.call(workload.final(self.draw()))
-        while not is_answered:
-            await self.sleep(settings.every_us, "the next attempt")
+        while True:
+            polled = self.polled
             is_answered = await self.call(workload.final(self.draw()))
+            if is_answered and self.polled == polled:
+                return
+            await self.sleep(_MORE_US if is_answered else settings.every_us, "the next attempt")
 
     async def announce_topology(self) -> None:
         """Send all nodes the topology, early: no client may call one that has yet to receive it."""

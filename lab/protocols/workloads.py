@@ -57,7 +57,7 @@ class ClientWorkload(Struct, frozen=True):
     """The operations of clients: ``draw`` returns the next one.
 
     ``kinds`` are the requests that a server must handle. ``final``: the operation that each client ends with, once
-    the system has come to rest. ``services``: what a solution commonly uses.
+    the system has come to rest; a poll is repeated until nothing more comes. ``services``: what a solution commonly uses.
     """
 
     draw: Callable[[Draw], AnyRequest]
@@ -137,6 +137,13 @@ WORKLOADS: dict[str, ClientWorkload] = {
 
 _Body = Mapping[str, Any]
 
+
+def _as_poll(offsets: Any) -> list[Any]:
+    """Return the micro-operation, with the offsets from which on it asks for messages."""
+    is_well_formed = isinstance(offsets, dict) and all(type(each) is int for each in offsets.values())
+    return ["poll", offsets] if is_well_formed else ["poll"]
+
+
 _OPERATIONS: dict[str, tuple[str, Callable[[_Body], Any]]] = {
     "Add": ("add", lambda body: body.get("element", body.get("delta"))),
     "Broadcast": ("broadcast", lambda body: body.get("message")),
@@ -144,7 +151,7 @@ _OPERATIONS: dict[str, tuple[str, Callable[[_Body], Any]]] = {
     "CommitOffsets": ("commit_offsets", lambda body: body.get("offsets")),
     "Echo": ("echo", lambda body: body.get("echo")),
     "Generate": ("generate", lambda body: None),
-    "Poll": ("poll", lambda body: [["poll"]]),
+    "Poll": ("poll", lambda body: [_as_poll(body.get("offsets"))]),
     "Read": ("read", lambda body: [body["key"], None] if "key" in body else None),
     "Send": ("send", lambda body: [["send", body.get("key"), body.get("msg")]]),
     "Ts": ("ts", lambda body: None),

@@ -3,12 +3,12 @@
 from collections import Counter
 from typing import TYPE_CHECKING, ClassVar
 
-from lab.kernel import Step
+from lab.kernel import Step, Wrote
 from lab.protocols.maelstrom import NOT_A_MESSAGE
 from lab.protocols.program import NO_ANSWER, UNREACHABLE
 from lab.protocols.services import SERVICES
 from lab.recording.cluster_state import ClusterState
-from lab.recording.records import Header, Record
+from lab.recording.records import Header, Process, Record
 from lab.recording.snapshot import NodeState
 from lab.tasks.analysis import Analysis, Report
 from lab.tasks.extension import Extension, NodeText
@@ -21,10 +21,16 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 5
 _LONGEST_LINE = 400
+_INIT_OK = "init_ok"
+_SOON_US = 1_000_000
+"""The time that a program needs at most, for which the report does not name it."""
 
 
 class ProgramAnalysis(Analysis):
-    """Count messages to nobody, by the names, messages to clients that answer nothing, and lines that are none."""
+    """Count messages to nobody, by the names, messages to clients that answer nothing, and lines that are none.
+
+    Names the programs, too, that have not answered ``init``.
+    """
 
     def __init__(self, header: Header, cluster: ClusterState) -> None:
         super().__init__(header, cluster)
@@ -33,10 +39,17 @@ class ProgramAnalysis(Analysis):
         self._first_refused = ""
         self._unanswering = 0
         self._first_unanswering = ""
+        self._uninitialized: dict[int, int] = {}
 
     def observe(self, record: Record | None) -> str:
         """Count what the program of a step wrote to nobody."""
-        if isinstance(record, Step):
+        if isinstance(record, Process) and record.event == "started":
+            self._uninitialized[record.node] = record.at_us
+        elif isinstance(record, Process) and record.event in ("killed", "failed"):
+            self._uninitialized.pop(record.node, None)
+        elif isinstance(record, Step):
+            if isinstance(record.input, Wrote) and not record.input.log and _INIT_OK in record.input.line:
+                self._uninitialized.pop(record.node, None)
             for note in record.notes:
                 if note.startswith(NOT_A_MESSAGE):
                     self._refused.append(record.node)
@@ -51,6 +64,10 @@ class ProgramAnalysis(Analysis):
     def report(self, recording: str) -> Report:
         """Return a line for each name, with the option that starts such a service."""
         lines = []
+        late = [node for node, since_us in self._uninitialized.items() if self._is_late(node, since_us)]
+        if late:
+            of = f"node{'s' if len(late) > 1 else ''} {format_ranges(sorted(late))}"
+            lines.append(f"{of} did not answer init with init_ok before the end")
         for name, count in self._counted.most_common(_MOST_NAMES):
             hint = f": start it with --service {name}" if name in SERVICES else ""
             lines.append(f"{format_count(count, 'message')} to {sanitize(name)}, which is not there{hint}")
@@ -63,6 +80,11 @@ class ProgramAnalysis(Analysis):
             first = sanitize(self._first_refused, _LONGEST_LINE)
             lines.append(f"{lines_refused} of {of} left out; the first, of {first}")
         return Report(tuple(lines))
+
+    def _is_late(self, node: int, since_us: int) -> bool:
+        """Return whether a node is a program that has had time to answer."""
+        is_program = "facts" in self.cluster.view_of(node).state
+        return is_program and self.cluster.at_us - since_us >= _SOON_US
 
 
 class ProgramExtension(Extension):

@@ -406,6 +406,14 @@ def test_a_program_that_answers_wrongly_is_not_green(lab: Lab, fault: str, secon
 
 
 @pytest.mark.live
+def test_a_short_run_names_programs_that_did_not_answer_init(lab: Lab) -> None:
+    """It is named in the report."""
+    program = ("--program", f"{sys.executable} {FAULTY} no-init", "--nodes", "2")
+    done = lab("run", *program, "--headless", "--for", "3s")
+    assert "nodes 1 2 did not answer init with init_ok before the end" in done.out
+
+
+@pytest.mark.live
 def test_a_recording_is_judged_as_the_run_was(lab: Lab) -> None:
     """By ``lab consistency``, too: malformed answers, and the model that was chosen."""
     program = f"{sys.executable} {FAULTY} another-type"

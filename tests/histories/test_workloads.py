@@ -299,8 +299,9 @@ def send(client: str, message: int, offset: int) -> tuple[str, Any, Any]:
     return client, ["send", "k", message], ["send", "k", [offset, message]]
 
 
-def poll(client: str, *pairs: tuple[int, int]) -> tuple[str, Any, Any]:
-    return client, ["poll"], ["poll", {"k": [list(pair) for pair in pairs]}]
+def poll(client: str, *pairs: tuple[int, int], asked: int | None = None) -> tuple[str, Any, Any]:
+    called = ["poll"] if asked is None else ["poll", {"k": asked}]
+    return client, called, ["poll", {"k": [list(pair) for pair in pairs]} if pairs else {}]
 
 
 def test_logs_in_order_hold() -> None:
@@ -374,11 +375,76 @@ def test_what_goes_wrong_with_logs(operations: list[tuple[str, Any, Any]], kind:
     assert {each.kind for each in findings} - {kind, "lost write"} <= {"inconsistent offset"}
 
 
+@pytest.mark.parametrize(
+    ("polls", "finding"),
+    [
+        (
+            [poll("c", (1, 11), asked=0), poll("d", (0, 10), (1, 11))],
+            "poll skip: c polls k from 0 on, and gets 1 first, past 0",
+        ),
+        ([poll("c", (0, 10), asked=1)], "nonmonotonic poll: c polls k from 1 on, and gets 0 first"),
+        ([poll("c", (0, 10), asked=0), poll("c", (0, 10), (1, 11), asked=0)], None),
+        ([poll("c", (1, 11), asked=1), poll("d", (0, 10))], None),
+    ],
+)
+def test_a_poll_begins_where_it_is_asked_to(polls: list[tuple[str, Any, Any]], finding: str | None) -> None:
+    """Not where the client's last one ended."""
+    found = log(send("a", 10, 0), send("a", 11, 1), *polls)
+    assert [str(each) for each in found.findings] == ([] if finding is None else [finding])
+
+
+@pytest.mark.parametrize(
+    ("last", "word", "evidence"),
+    [
+        ([poll("c", (1, 11), asked=1), poll("c", asked=2)], "holds", "on 1 key"),
+        ([poll("c", asked=1)], "fails", "on 1 key"),
+        (
+            [poll("c", asked=1), poll("d", (0, 10), asked=0)],
+            "not judged",
+            "1 message not seen yet, and the last polls",
+        ),
+        ([poll("c", asked=1), poll("d", asked=0)], "fails", "on 1 key"),
+        ([poll("c")], "not judged", "1 message not seen yet, and the last polls"),
+    ],
+    ids=[
+        "all is seen",
+        "the end is told too early",
+        "one client is not done",
+        "by both",
+        "from nobody knows where",
+    ],
+)
+def test_in_the_end_all_that_was_acknowledged_is_polled(
+    last: list[tuple[str, Any, Any]], word: str, evidence: str
+) -> None:
+    builder = HistoryBuilder()
+    earlier = [send("a", 10, 0), send("a", 11, 1), poll("c", (0, 10), asked=0)]
+    for place, (client, called, done) in enumerate([*earlier, *last]):
+        builder.invoke(client, called[0], [called], is_final=place >= len(earlier))
+        builder.complete(client, "ok", [done])
+    found = check_kafka(builder.history())
+    assert found.word == word, str(found)
+    assert evidence in found.evidence
+    assert [str(each) for each in found.findings] == [
+        "unobserved: a sent 11 to k, acknowledged at offset 1; in the end all clients polled until nothing more "
+        "came, and nobody polled it"
+    ] * (word == "fails")
+
+
+def test_what_is_acknowledged_after_the_last_polls_need_not_be_polled() -> None:
+    builder = HistoryBuilder()
+    builder.invoke("a", "send", [["send", "k", 10]])
+    builder.invoke("c", "poll", [["poll", {"k": 0}]], is_final=True)
+    builder.complete("a", "ok", [["send", "k", [0, 10]]])
+    builder.complete("c", "ok", [["poll", {}]])
+    assert not check_kafka(builder.history()).findings
+
+
 def test_a_message_without_a_known_outcome_may_be_polled() -> None:
     assert log(("a", ["send", "k", 9], None), poll("c", (0, 9))).word == "holds"
 
 
-@pytest.mark.parametrize("called", ["poll", [3], [["send", "k"]]])
+@pytest.mark.parametrize("called", ["poll", [3], [["send", "k"]], [["poll", 3]], [["poll", {"k": "x"}]]])
 def test_what_is_no_operation_of_logs_is_refused(called: Any) -> None:
     with pytest.raises(HistoryError, match=r"event 0: send of client a has .*: expected a list"):
         check_kafka(history_of(("a", 0, 1, "send", called, [])))
@@ -396,6 +462,7 @@ def _run_of_a_log(rng: random.Random) -> History:
     logs: dict[str, list[tuple[int, int]]] = {"x": [], "y": []}
     places: dict[str, dict[str, int]] = {}
     names = ["a", "b", "c"]
+    asks_from = rng.random() < 0.5
     for number in range(60):
         client = rng.choice(names)
         place = places.setdefault(client, {"x": 0, "y": 0})
@@ -409,7 +476,7 @@ def _run_of_a_log(rng: random.Random) -> History:
                 logs[key].append((offset, number))
             result = [["send", key, [offset, number]]]
         else:
-            builder.invoke(client, "poll", [["poll"]])
+            builder.invoke(client, "poll", [["poll", {key: place[key]}] if asks_from else ["poll"]])
             found = [pair for pair in logs[key] if pair[0] >= place[key]][: rng.randint(0, 3)]
             if found and outcome == "ok":
                 place[key] = found[-1][0] + 1
@@ -417,4 +484,14 @@ def _run_of_a_log(rng: random.Random) -> History:
         builder.complete(client, outcome, result if outcome == "ok" else None)
         if outcome == "info":
             names[names.index(client)] = f"{client}{number}"
+    for client in names if asks_from else ():
+        place = places.setdefault(client, {"x": 0, "y": 0})
+        while True:
+            builder.invoke(client, "poll", [["poll", dict(place)]], is_final=True)
+            rest = {key: [pair for pair in log if pair[0] >= place[key]] for key, log in logs.items()}
+            some = {key: pairs[: rng.randint(1, 9)] for key, pairs in rest.items() if pairs}
+            builder.complete(client, "ok", [["poll", some]])
+            if not some:
+                break
+            place.update({key: pairs[-1][0] + 1 for key, pairs in some.items()})
     return builder.history()

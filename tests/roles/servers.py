@@ -4,7 +4,21 @@ from typing import Any, ClassVar
 
 from lab.kernel import Payload, Request, Safe, on, procedure
 from lab.protocols import Bully
-from lab.protocols.operations import Cas, CasOk, Error, Read, ReadOk, Write, WriteOk
+from lab.protocols.operations import (
+    Cas,
+    CasOk,
+    CommitOffsets,
+    CommitOffsetsOk,
+    Error,
+    Poll,
+    PollOk,
+    Read,
+    ReadOk,
+    Send,
+    SendOk,
+    Write,
+    WriteOk,
+)
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -53,6 +67,65 @@ class AtTheLowest(Separate):
     @on(Cas)
     def on_cas(self, sender: int, message: Cas) -> CasOk | Error:
         return Error(11) if self.id != 1 else super().on_cas(sender, message)
+
+
+class Logs(Bully):
+    """One node that keeps logs, and returns two messages of each at a time."""
+
+    name: ClassVar[str] = "logs"
+
+    logs: Safe[tuple[tuple[str, int], ...]] = ()
+
+    @on(Send)
+    def on_send(self, sender: int, message: Send) -> SendOk | Error:
+        self.logs = (*self.logs, (message.key, message.msg))
+        return SendOk(sum(key == message.key for key, _ in self.logs) - 1)
+
+    @on(CommitOffsets)
+    def on_commit_offsets(self, sender: int, message: CommitOffsets) -> CommitOffsetsOk | Error:
+        return CommitOffsetsOk()
+
+    @on(Poll)
+    def on_poll(self, sender: int, message: Poll) -> PollOk | Error:
+        found = {key: self.messages_for(sender, key, offset) for key, offset in message.offsets.items()}
+        return PollOk({key: pairs[:2] for key, pairs in found.items() if pairs})
+
+    def messages_for(self, client: int, log: str, first: int) -> list[list[int]]:
+        """Return the offsets and messages of a log, from an offset on."""
+        messages = [message for key, message in self.logs if key == log]
+        return [[offset, message] for offset, message in enumerate(messages) if offset >= first]
+
+
+class LogsInPieces(Logs):
+    """A single message at a time."""
+
+    name: ClassVar[str] = "logs-in-pieces"
+
+    @on(Poll)
+    def on_poll(self, sender: int, message: Poll) -> PollOk | Error:
+        for key, offset in message.offsets.items():
+            if pairs := self.messages_for(sender, key, offset):
+                return PollOk({key: pairs[:1]})
+        return PollOk({})
+
+
+class LogsWithoutEnds(Logs):
+    """The message that came last to a log is not returned."""
+
+    name: ClassVar[str] = "logs-without-ends"
+
+    def messages_for(self, client: int, log: str, first: int) -> list[list[int]]:
+        last = sum(key == log for key, _ in self.logs) - 1
+        return [pair for pair in super().messages_for(client, log, first) if pair[0] != last]
+
+
+class LogsWithoutBeginnings(Logs):
+    """The first three messages of each log are not returned to every second client."""
+
+    name: ClassVar[str] = "logs-without-beginnings"
+
+    def messages_for(self, client: int, log: str, first: int) -> list[list[int]]:
+        return super().messages_for(client, log, first if client % 2 else max(first, 3))
 
 
 class Pending(Payload, frozen=True):

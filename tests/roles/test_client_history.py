@@ -144,6 +144,24 @@ def test_last_reads_are_evidence_only_when_the_cluster_is_at_rest(
     assert expected in ("fails", found.evidence)
 
 
+@pytest.mark.parametrize(
+    ("answer_kind", "answer", "word"), [("Error", {"code": 11}, "not judged"), ("WriteOk", {}, "holds")]
+)
+def test_a_run_in_which_nothing_was_changed_shows_nothing(
+    answer_kind: str, answer: dict[str, Any], word: str
+) -> None:
+    """Though its reads are linearizable: nobody wrote a value that they should have."""
+    clients = _called("lin-kv", "Write", {"key": 1, "value": 2}, answer_kind, answer)
+    value = 2 if word == "holds" else None
+    clients.observe(Step(50, 4, 1, Fired("operate"), sent=(_message(4, 1, 2, "Read", {"key": 1}),)))
+    clients.observe(Step(51, 1, 1, Received(4, 2), sent=(_message(1, 4, 8, "ReadOk", {"value": value}, 2),)))
+    clients.observe(Step(52, 4, 1, Received(1, 8)))
+    found = check_clients(clients)
+    assert found is not None
+    assert found.word == word, str(found)
+    assert word == "holds" or found.evidence == "no operation that changes something succeeded, of 1"
+
+
 def test_what_nobody_added_is_wrong_whenever_it_is_read() -> None:
     """Though a fault is in force at the last reads, which may lack what was added."""
     clients = ClientHistory(_header("g-set"))
