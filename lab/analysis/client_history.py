@@ -152,7 +152,7 @@ class ClientHistory:
 
     @property
     def why_unchanged(self) -> str:
-        """Why what was read shows nothing; empty if an operation that changes something succeeded, or none is made."""
+        """Why what was read shows nothing; empty if something was changed, or no operation would."""
         updates = [each for each in self.history.operations if may_have_happened(each.f)]
         if not updates or any(each.outcome == "ok" for each in updates):
             return ""
@@ -262,8 +262,8 @@ def check_clients(
             clients.workload, "fails", "an answer is malformed", (Finding("malformed", str(error)),)
         )
     why = clients.why_idle or clients.why_unsettled or clients.why_unread
-    if not why and result.word == "holds" and clients.why_unchanged:
-        return CheckResult(result.checker, "not judged", clients.why_unchanged)
+    if result.word == "holds":
+        why = why or clients.why_unchanged
     if not why:
         return result
     certain = tuple(each for each in result.findings if each.kind not in ABOUT_LAST_READS)

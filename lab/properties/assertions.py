@@ -568,25 +568,42 @@ def commits_if_all_vote_yes(state: GlobalState) -> Outcome:
     """
     if no_failure_yet(state) is not True:
         return None
-    participants: dict[str, set[int]] = {}
-    voted_yes: dict[str, set[int]] = {}
-    aborted: dict[str, int] = {}
-    is_judged = False
+    votes = state.derived(_Votes)
     for node in state:
-        for entry in plain_entries(node.state.get("log")):
+        votes.take_in(node)
+    return votes.outcome
+
+
+class _Votes:
+    """The votes and the decisions in the logs of a run, taken in as the logs grow."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, LocalState] = {}
+        self._participants: dict[str, set[int]] = {}
+        self._yes: dict[str, set[int]] = {}
+        self._aborted: dict[str, int] = {}
+        self.outcome: Outcome = None
+
+    def take_in(self, node: LocalState) -> None:
+        """Take in what is new in the log of a node, and whether a transaction aborts that should not."""
+        before = self._known.get(node.id)
+        self._known[node.id] = node
+        touched: dict[str, None] = {}
+        for entry in plain_entries(node.state.get("log")) if before is None else node.appended("log", before):
             transaction, kind = _transaction_name(entry), entry.get("what") if isinstance(entry, dict) else ""
+            touched[transaction] = None
             if kind in ("begin", "prepared"):
-                participants.setdefault(transaction, set()).update(_participants(entry))
+                self._participants.setdefault(transaction, set()).update(_participants(entry))
             if kind == "prepared":
-                voted_yes.setdefault(transaction, set()).add(node.id)
+                self._yes.setdefault(transaction, set()).add(node.id)
             elif kind == "aborted":
-                aborted[transaction] = node.id
-            is_judged |= kind == "committed"
-    for transaction, by in aborted.items():
-        concerned = participants.get(transaction)
-        if concerned and concerned <= voted_yes.get(transaction, set()):
-            return Counterexample(f"{by} aborts {transaction}, and all have voted YES", (by,))
-    return is_judged or None
+                self._aborted[transaction] = node.id
+            elif kind == "committed" and self.outcome is None:
+                self.outcome = True
+        for transaction in touched:
+            concerned, by = self._participants.get(transaction), self._aborted.get(transaction)
+            if by is not None and concerned and concerned <= self._yes.get(transaction, set()):
+                self.outcome = Counterexample(f"{by} aborts {transaction}, and all have voted YES", (by,))
 
 
 def _new_entries(before: LocalState, after: LocalState) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

@@ -5,13 +5,15 @@ explored states.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
 from lab.kernel import Log
 from lab.protocols import Algorithm
 from lab.recording.snapshot import NodeState
+
+T = TypeVar("T")
 
 
 class LocalState(NodeState, frozen=True):
@@ -68,6 +70,17 @@ class GlobalState:
         self.broken: frozenset[int] = frozenset()
         self.ever_broken: frozenset[int] = frozenset()
         self.failures = 0
+        self._derived: dict[type, Any] = {}
+
+    def derived(self, kind: type[T]) -> T:
+        """Return the object of this type that accompanies the states of a run, made on first use.
+
+        So a built-in property goes through what is new in a log, not at each state through all of it.
+        """
+        if kind not in self._derived:
+            self._derived[kind] = kind()
+        found: T = self._derived[kind]
+        return found
 
     def refresh(self) -> None:
         """Take the local states as they are now."""

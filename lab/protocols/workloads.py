@@ -57,7 +57,8 @@ class ClientWorkload(Struct, frozen=True):
     """The operations of clients: ``draw`` returns the next one.
 
     ``kinds`` are the requests that a server must handle. ``final``: the operation that each client ends with, once
-    the system has come to rest; a poll is repeated until nothing more comes. ``services``: what a solution commonly uses.
+    the system has come to rest; a poll is repeated until nothing more comes. ``services``: what a solution
+    commonly uses.
     """
 
     draw: Callable[[Draw], AnyRequest]

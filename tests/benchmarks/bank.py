@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from lab.kernel import Node, Started, Timing
+from lab.properties.judge import Judge
 from lab.protocols import TASKS, Committing, TwoPhaseCommit, commit_protocol, find_protocol
 from lab.protocols.transaction import Change, Entry, Transaction
 from lab.recording.records import Header, Link, Record
@@ -43,10 +44,15 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
     costs_s = [_seconds(short) for _ in range(1 if quick else 3)]
     cost_s = median(costs_s) / short
     growth = _seconds(long) / long / cost_s
+    fewer, more = (20, 40) if quick else (250, 2_000)
+    judged = _judging_s(more) / more * fewer / median([_judging_s(fewer) for _ in range(1 if quick else 3)])
     live = _live(folder / "bank", 20 if quick else 1_000)
     figures = [
         Figure("transactions, simulated", 1 / cost_s, "/s", 500, "more", f"{short:,} at three nodes, recorded"),
         Figure("one in a log of many, over one in a log of few", growth, "×", 1.5, "less", f"{long:,}, {short:,}"),
+        Figure(
+            "to judge one of many transactions, over one of few", judged, "×", 1.5, "less", f"{more:,}, {fewer:,}"
+        ),
         Figure(
             "transactions, live", _decided_per_s(live), "/s", 50, "more", "each write of three nodes is synced"
         ),
@@ -61,6 +67,17 @@ def _seconds(count: int) -> float:
     gc.collect()
     began_s = time.process_time()
     _simulated("2pc", f"transactions {count} at {_PER_S}/s", count / _PER_S)
+    return time.process_time() - began_s
+
+
+def _judging_s(count: int) -> float:
+    """Return the processor time of judging a run with this many transactions."""
+    header, records = _simulated("2pc", f"transactions {count} at {_PER_S}/s", count / _PER_S)
+    judge = Judge(header)
+    gc.collect()
+    began_s = time.process_time()
+    for record in records:
+        judge.observe(record)
     return time.process_time() - began_s
 
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 import pytest
 
 from lab.kernel import Fired, Started, Step, procedure
+from lab.properties import assertions
 from lab.properties.verdicts import Verdict
 from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm, Bully, TwoPhaseCommit, stacked
@@ -458,6 +459,28 @@ def test_all_vote_yes_and_the_coordinator_aborts() -> None:
     assert not failed.violations
     assert not Ledger(**info).prepared(1, 3).write(2, ABORTED).write(3, ABORTED).violations
     assert [each.word for each in judged(Ledger(**info).prepared(1, 3).records).verdicts()] == ["not judged"]
+
+
+def test_a_transaction_is_judged_at_the_same_cost_however_many_there_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each property goes through what is new in the logs: at most so many entries for each that was written."""
+    seen: list[object] = []
+    name_of = assertions._transaction_name
+
+    def counted(entry: object) -> str:
+        seen.append(entry)
+        return name_of(entry)
+
+    monkeypatch.setattr(assertions, "_transaction_name", counted)
+    costs = []
+    for count in (20, 80):
+        rig = Rig([1, 2, 3], protocol=TwoPhaseCommit).started()
+        rig.do(f"tell 3 transactions {count} at 5/s")
+        rig.run(count * 200_000 + 40 * T_US)
+        seen.clear()
+        found = {each.assertion: each for each in judged(rig.records).verdicts()}
+        assert found["commits"].word == "holds"
+        costs.append(len(seen) / count)
+    assert costs[1] <= 1.1 * costs[0]
 
 
 def test_a_node_that_does_not_show_that_it_is_uncertain() -> None:
