@@ -58,7 +58,7 @@ def _followed(view: NodeState) -> int | None:
 def may_change_leader(record: Record | None) -> bool:
     """Return whether the record may change who leads, or who agrees on the leader."""
     if isinstance(record, Step):
-        return "status" in record.changed or "coordinator" in record.changed
+        return "status" in record.updates or "coordinator" in record.updates
     return isinstance(record, Process)
 
 
@@ -72,8 +72,8 @@ class NodeStatus(Struct):
     def observe(self, record: Step | Process) -> None:
         """Process the next record of this node."""
         if isinstance(record, Step):
-            self.status = str(record.changed.get("status", self.status))
-            self.coordinator = record.changed.get("coordinator", self.coordinator)
+            self.status = str(record.updates.get("status", self.status))
+            self.coordinator = record.updates.get("coordinator", self.coordinator)
         else:
             self.process = PROCESS_AFTER.get(record.event, self.process)
             if record.event == "started":
@@ -236,7 +236,7 @@ class DecisionLog:
         """Return the notification by which the record's node learns of its coordinator: a list of one or none."""
         if not isinstance(record, Step) or not isinstance(record.input, Received):
             return []
-        leader = record.changed.get("coordinator")
+        leader = record.updates.get("coordinator")
         flight = self.cluster.in_flight.get((record.input.source, record.input.serial))
         if not isinstance(leader, int) or leader == record.node or flight is None:
             return []

@@ -66,7 +66,7 @@ class MarkFold:
         node.observe(step)
         if node.leads(step.node) and not led:
             return "leader"
-        status = step.changed.get("status")
+        status = step.updates.get("status")
         if status is None:
             return None
         return "election" if status == "Election" and not began else "status"

@@ -203,7 +203,7 @@ def _failure(step: Step) -> str:
 
 
 def _change(step: Step) -> list[str]:
-    status, coordinator = step.changed.get("status"), step.changed.get("coordinator")
+    status, coordinator = step.updates.get("status"), step.updates.get("coordinator")
     if not isinstance(status, str):
         return []
     led = status in ("Reorganization", "Normal") and isinstance(coordinator, int)

@@ -185,11 +185,12 @@ def _step_lines(number: int, step: Step) -> list[LogLine]:
         text = " ".join((step.input.command, *step.input.words))
         lines.append(LogLine(number, step.at_us, "protocol-command", text, step.node, kind=step.input.command))
     if _has_status(step):
-        status = step.changed.get("status")
+        updates = step.updates
+        status = updates.get("status")
         parts = [str(status)] if status else []
-        if step.changed.get("coordinator") is not None:
-            parts.append(f"coordinator {step.changed['coordinator']}")
-        if (group := group_in(step.changed)) is not None:
+        if updates.get("coordinator") is not None:
+            parts.append(f"coordinator {updates['coordinator']}")
+        if (group := group_in(updates)) is not None:
             parts.append(f"group {group[0]}.{group[1]}")
         text = ", ".join(parts) or "no coordinator"
         lines.append(LogLine(number, step.at_us, "status", text, step.node, kind=str(status or "")))
@@ -226,8 +227,8 @@ def _is_stderr(step: Step) -> bool:
 
 
 def _has_status(step: Step) -> bool:
-    changed = step.changed
-    return "status" in changed or "coordinator" in changed or group_in(changed) is not None
+    updates = step.updates
+    return "status" in updates or "coordinator" in updates or group_in(updates) is not None
 
 
 _STORAGE_TEXTS = {"wiped": "stable storage wiped", "torn": "the last write is torn"}

@@ -166,13 +166,13 @@ class CommandHistory:
         if isinstance(record, Process):
             self.processes.add(number)
         if isinstance(record, Process) or (
-            isinstance(record, Step) and ("status" in record.changed or "coordinator" in record.changed)
+            isinstance(record, Step) and ("status" in record.updates or "coordinator" in record.updates)
         ):
             self._observe_leaders(number, at_us)
 
     def _step(self, step: Step, number: int) -> None:
-        self.elects |= "coordinator" in step.changed
-        entered = step.changed.get("status")
+        self.elects |= "coordinator" in step.updates
+        entered = step.updates.get("status")
         if isinstance(entered, str):
             self.statuses.append(Observation(number, step.at_us, (step.node, entered)))
         if isinstance(step.input, Received):

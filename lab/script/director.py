@@ -394,8 +394,7 @@ class EventTriggers:
 
 def _entered(record: Record) -> tuple[int, str] | None:
     """Return the node and the status that it enters in this record, or None. A starting node was already Down."""
-    if isinstance(record, Step) and isinstance(record.changed.get("status"), str):
-        status = record.changed["status"]
+    if isinstance(record, Step) and isinstance(status := record.updates.get("status"), str):
         return None if isinstance(record.input, Started) and status == "Down" else (record.node, status)
     if isinstance(record, Process) and record.event in ("killed", "failed"):
         return record.node, "Down"

@@ -65,7 +65,7 @@ class TourLog:
         if self.loss is None and decision is not None:
             if any(cluster.nodes[node].process == "killed" for node in decision.before):
                 self.loss = decision
-        elif isinstance(record, Step) and record.changed.get("coordinator") == record.node:
+        elif isinstance(record, Step) and record.updates.get("coordinator") == record.node:
             self._set.setdefault(record.node, cluster.record)
 
 
