@@ -1,5 +1,6 @@
 """The report of ``lab run`` without the interface: a summary, the verdicts, and what was not as expected."""
 
+from collections import Counter
 from collections.abc import Callable
 from functools import reduce
 from operator import or_
@@ -169,6 +170,7 @@ def _fault(fault: ActiveFault) -> FaultSummary:
 
 
 _MOST_NOTES, _LAST_NOTES = 20, 5
+_MOST_INEFFECTIVE = 5
 
 
 def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Scenario | None) -> int:
@@ -267,7 +269,7 @@ def _summary_of(
         problems.append(f"{'node' if len(without) == 1 else 'nodes'} {format_ranges(without)} never ran{why}")
     reported = analysis.report(str(store.path))
     summary = summarize(header, history.cluster, elections, notes, reported, str(store.path))
-    return summary, reported.lines, problems
+    return summary, (*manual.ineffective(), *reported.lines), problems
 
 
 def _print_summary(summary: RunDocument[Struct], reported: tuple[str, ...]) -> None:
@@ -318,6 +320,7 @@ class ManualCommands:
         self._own_from = 0 if header.parent is None else header.parent.record + 1
         self._suspicions = Suspicions()
         self._problems: list[str] = []
+        self._ineffective = Counter[str]()
 
     def observe(self, record: Record | None) -> None:
         """Process the next record."""
@@ -333,11 +336,24 @@ class ManualCommands:
             self._pending.remove(matching)
         if isinstance(record, Commanded) and record.refused:
             self._problems.append(f"{record.text}: {record.outcome}")
+        elif isinstance(record, Commanded) and not record.changed:
+            why = record.outcome.removesuffix(", nothing changed")
+            self._ineffective[f"{record.text} ({why})"] += 1
         elif isinstance(record, Expected) and not record.met:
             expectation, why = parse(record.text, names=self._names).command, record.why
             if isinstance(expectation, Expectation):  # else a trigger could not be evaluated
                 why = expectation.explain_unmet(why, self._cluster, self._suspicions)
             self._problems.append(f"{record.text}: {why}")
+
+    def ineffective(self) -> list[str]:
+        """Return a line for each command that changed nothing, with the reason."""
+        found = self._ineffective.most_common()
+        lines = [
+            f"without effect: {sanitize(text)}" + (f", {count:,} times" if count > 1 else "")
+            for text, count in found[:_MOST_INEFFECTIVE]
+        ]
+        more = len(found) - len(lines)
+        return [*lines, f"without effect: {format_count(more, 'other command')}"] if more else lines
 
     def problems(self) -> list[str]:
         """Return what was refused, not met, or not due before the end of the run."""

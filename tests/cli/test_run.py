@@ -114,6 +114,7 @@ def test_the_report_as_text(lab: Lab) -> None:
         "  N s  all under 3\n"
         "  fault: wipe 1, N messages  (inert: no effect)\n"
         "  fault: delay 3->1 1ms, N messages\n"
+        "  without effect: wipe 1 (nothing is stored on 1)\n"
         "  N messages; recorded in FOLDER/a.jsonl\n"
         f"  A1.1 holds: {ASSERTIONS['A1.1'].statement} (…)\n"
         f"  A1.2 holds: {ASSERTIONS['A1.2'].statement} (…)\n"

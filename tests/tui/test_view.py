@@ -130,7 +130,7 @@ def test_a_wait_without_a_bound_has_no_time() -> None:
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        ({}, "waits for its coordinator"),
+        ({}, "waits for a message or a timer"),
         ({"processing": True}, "performing its task"),
         ({"processing": True, "definition": {"version": 3}}, "definition 3"),
     ],
@@ -138,6 +138,10 @@ def test_a_wait_without_a_bound_has_no_time() -> None:
 def test_an_idle_node(state: dict[str, Any], expected: str) -> None:
     pane = _pane(_view(5, "Normal", 5, **state))
     assert (pane.procedure, pane.waits) == ("", expected)
+
+
+def test_an_idle_node_that_is_not_normal_waits_for_its_coordinator() -> None:
+    assert _pane(_view(5, "Reorganization", 4)).waits == "waits for its coordinator"
 
 
 def _fault(kind: str, *links: tuple[int, int], **more: Any) -> ActiveFault:

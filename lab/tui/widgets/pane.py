@@ -151,7 +151,7 @@ def idle_text(view: NodeState) -> str:
     if "coordinator" not in view.state:
         return "waits for a message or a timer"
     if not view.state.get("processing"):
-        return "waits for its coordinator"
+        return "waits for a message or a timer" if view.status == "Normal" else "waits for its coordinator"
     version = view.definition_version
     return sanitize(f"definition {version}", 40) if version else "performing its task"
 
