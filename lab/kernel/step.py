@@ -142,8 +142,8 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
         return bool(self.changed or self.edits or self.stored or self.logged or self.stored_edits)
 
     @property
-    def updates(self) -> Mapping[str, Any]:
-        """The new values of fields, volatile and stored, but for edited lists; at a start, those of storage, too."""
+    def updates(self) -> dict[str, Any]:
+        """The new values of fields, volatile or stored, without edited lists; at a start, those of storage."""
         if isinstance(self.input, Started):
             return {**self.changed, **self.input.stored, **self.stored}
         return {**self.changed, **self.stored} if self.stored else self.changed

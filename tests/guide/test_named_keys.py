@@ -29,7 +29,7 @@ CODE = sorted({*(ROOT / "lab" / "tui").rglob("*.py")} - {*(ROOT / "lab" / "tui" 
 """The screen of a run; other screens have keys of their own."""
 KEYS = {action.word: action.shown for action in ACTIONS}
 NO_KEYS = {"!", '"', "-", "*", "A", "n", "Ctrl+G", "Ctrl+L", "Enter", "Esc", "Tab"}
-"""What is in code style as a key would be: operators, signs on the screen, type variables, and keys that the table does not have."""
+"""What is in code style as a key would be: operators, signs, type variables, keys that the table does not have."""
 OTHER_SCREENS = {"class.md", "lecture.md"}
 """Pages on screens that have keys of their own."""
 KEY = r"`([!-~]|space|F\d+|Home|End|Enter|Esc|Tab|Ctrl\+[A-Z])`"
