@@ -75,7 +75,7 @@ class ParticipantStorage(Algorithm):
     def _write(self, entry: Entry) -> None:
         """Append to the log in stable storage, before any message of this step leaves."""
         self.log += (entry,)
-        self._update_display()
+        self._update_display(entry.transaction)
 
     def _decide(self, transaction: Transaction, commit: bool) -> None:
         """Commit or abort the transaction at this node, finally; discard its unprepared work."""
@@ -117,7 +117,7 @@ class ParticipantStorage(Algorithm):
         changes[operation.account] = replace(known, after=known.after + operation.amount)
         self._drop_work(transaction)
         self.work += (Work(transaction, (*work.done, place), tuple(changes.values())),)
-        self._update_display()
+        self._update_display(transaction)
         return ""
 
     def _holder(self, account: str) -> Transaction | None:
@@ -138,8 +138,11 @@ class ParticipantStorage(Algorithm):
 
     # display
 
-    def _update_display(self) -> None:
-        """Update the displayed balances (with unprepared work), locks and open transactions."""
+    def _update_display(self, changed: Transaction | None = None) -> None:
+        """Update the displayed balances (with unprepared work), locks and open transactions.
+
+        Of the latter only the one that ``changed``; all if it is None.
+        """
         ledger = self._ledger
         working = {
             change.account: (each.transaction, change.after) for each in self.work for change in each.changes
@@ -149,19 +152,35 @@ class ParticipantStorage(Algorithm):
             sorted({**ledger.locks, **{name: holder for name, (holder, _) in working.items()}}.items())
         )
         self.cash_out = ledger.cash_out
+        self.open = self._all_open() if changed is None else self._open_with(changed)
+
+    def _all_open(self) -> tuple[OpenTransaction, ...]:
+        """Return the open transactions: those of the log, and then those with unprepared work alone."""
+        ledger, shown = self._ledger, {each.transaction: each for each in self.open}
         parts = [*ledger.open.values()]
         parts += [Part(each.transaction) for each in self.work if each.transaction not in ledger.open]
-        shown = {each.transaction: each for each in self.open}
-        found = []
-        for part in parts:
-            open_ = shown.get(part.transaction)
-            if open_ is None or open_.state is not part.state or open_.participants != part.participants:
-                turned_away = () if open_ is None else open_.turned_away
-                open_ = OpenTransaction(
-                    part.transaction, part.state, self.now_us, part.participants, None, turned_away
-                )
-            found.append(open_)
-        self.open = tuple(found)
+        return tuple(self._shown(part, shown.get(part.transaction)) for part in parts)
+
+    def _open_with(self, changed: Transaction) -> tuple[OpenTransaction, ...]:
+        """Return the open transactions in the same order, where only this one has changed."""
+        ledger, shown = self._ledger, self.open
+        place = next((place for place, each in enumerate(shown) if each.transaction == changed), len(shown))
+        known, others = (*shown[place : place + 1], None)[0], (*shown[:place], *shown[place + 1 :])
+        part = ledger.open.get(changed)
+        if part is not None:
+            place = min(place, len(ledger.open) - 1)
+        elif any(each.transaction == changed for each in self.work):
+            part, place = Part(changed), len(others)
+        else:
+            return others
+        return (*others[:place], self._shown(part, known), *others[place:])
+
+    def _shown(self, part: Part, known: OpenTransaction | None) -> OpenTransaction:
+        """Return an open transaction as it is shown: as before, or with the time at which its state changed."""
+        if known is not None and known.state is part.state and known.participants == part.participants:
+            return known
+        turned_away = () if known is None else known.turned_away
+        return OpenTransaction(part.transaction, part.state, self.now_us, part.participants, None, turned_away)
 
     def _mark_blocked(self, transaction: Transaction) -> None:
         """Mark the transaction as blocked: everybody was asked, and nobody knows the decision."""

@@ -143,8 +143,8 @@ class TwoPhaseCommit(Bank):
             self._decide(message.transaction, False)
         return Outcome(self._part(message.transaction).state)
 
-    def _update_display(self) -> None:
-        super()._update_display()
+    def _update_display(self, changed: Transaction | None = None) -> None:
+        super()._update_display(changed)
         self._update_status()
 
     def _mark_blocked(self, transaction: Transaction) -> None:
