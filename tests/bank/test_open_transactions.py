@@ -1,4 +1,4 @@
-"""The open transactions that a node shows: brought up to date one by one, they are those of its log and its work."""
+"""The open transactions that a node shows: updated one by one, they are those of its log and its work."""
 
 import pytest
 
