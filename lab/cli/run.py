@@ -70,7 +70,7 @@ from lab.worlds.loading.roles import roles_of
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, target_of, usual_link
 from lab.worlds.loading.targets import UnknownNameError, absolute_target, load_protocol, sandboxed_target
 from lab.worlds.loading.user_module import TargetError
-from lab.worlds.simulated.execution import run_to_end
+from lab.worlds.simulated.execution import DISK_IS_FULL, run_to_end
 
 _MOST_NODES = 64
 _MOST_SIMULATED = 1000
@@ -502,7 +502,7 @@ def _simulate(config: RunConfig) -> bool:
         fail(str(error))
     except OSError as error:
         fail(f"the recording cannot be written to {config.recording}: {error.strerror}")
-    if why.startswith("the disk"):
+    if why == DISK_IS_FULL:
         fail(f"the run was stopped: {why} (recording: {config.recording})", EXIT_NOT_AS_EXPECTED)
     return bool(signals)
 

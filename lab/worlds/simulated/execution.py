@@ -50,6 +50,8 @@ def _within(nodes: int, at_us: int) -> str:
 
 LEAST_FREE_MB = 200
 """A run that nobody watches ends before less than this is free on the disk."""
+DISK_IS_FULL = f"the disk has only {LEAST_FREE_MB} MB left"
+"""``End.why`` of such a run."""
 _SLICE_S = 0.02
 
 
@@ -139,7 +141,7 @@ def run_to_end(
             if run_slice(simulation, end_us, watched=False, given_up=given_up):
                 why = TIME_LIMIT_REACHED
             elif shutil.disk_usage(writer.path.parent).free < LEAST_FREE_MB << 20:
-                why = f"the disk has only {LEAST_FREE_MB} MB left"
+                why = DISK_IS_FULL
             else:
                 why = given_up() or interrupted(simulation.now_us)
             writer.flush()
