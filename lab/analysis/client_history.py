@@ -22,6 +22,7 @@ from lab.histories.linearizability import MAX_STATES
 from lab.histories.operations import (
     ERRORS,
     INDEFINITE,
+    TIMEOUT,
     ErrorReply,
     History,
     HistoryBuilder,
@@ -207,7 +208,7 @@ class ClientHistory:
             if answer is not None and call is not None and answer.reply_to == call.serial:
                 self._answered(step, call, answer)
         elif isinstance(given, Fired) and call is not None:  # while it waits, it has no other timer
-            self._end_unknown(step.node, step.at_us, ErrorReply(0))
+            self._end_unknown(step.node, step.at_us, ErrorReply(TIMEOUT))
         for message in step.sent:
             body = body_of(message)
             operation = operation_of(message.kind, body)

@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from lab.analysis.client_history import ClientHistory, check_clients
 from lab.cli.documents import Document, Json, print_json
-from lab.cli.history_report import OutcomeCounts, count_line, result_lines
+from lab.cli.history_report import HistoryCounts, count_line, result_lines
 from lab.cli.options import Model, command, one_of, whole_number, writable
 from lab.cli.progress import Progress
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
@@ -100,7 +100,7 @@ class ConsistencyDocument(Document, frozen=True):
     checker: str
     verdict: str
     evidence: str
-    operations: OutcomeCounts
+    operations: HistoryCounts
     findings: tuple[ConsistencyFinding, ...]
     statistics: dict[str, int]
     ruled_out: tuple[str, ...] = ()
@@ -201,7 +201,7 @@ def _document(
         result.checker,
         result.word,
         result.evidence,
-        OutcomeCounts.of(history),
+        HistoryCounts.of(history),
         tuple(
             ConsistencyFinding(each.kind, each.text, tuple(operation.index for operation in each.operations))
             for each in result.findings

@@ -20,7 +20,7 @@ _WIDEST_PICTURE = 160
 """Columns; a pipe, which has no width, gets no picture that is wider."""
 
 
-class OutcomeCounts(Struct, frozen=True):
+class HistoryCounts(Struct, frozen=True):
     """The numbers of operations: all that were called, and those of each outcome."""
 
     called: int
@@ -29,14 +29,14 @@ class OutcomeCounts(Struct, frozen=True):
     info: int
 
     @classmethod
-    def of(cls, history: History) -> "OutcomeCounts":
+    def of(cls, history: History) -> "HistoryCounts":
         """Return the counts of a history."""
         return cls(len(history.operations), *(history.count(each) for each in ("ok", "fail", "info")))
 
 
 def count_line(workload: str, history: History) -> str:
     """Return how many operations there were, of how many clients, and how they ended."""
-    counts = OutcomeCounts.of(history)
+    counts = HistoryCounts.of(history)
     called = format_count(counts.called, "operation")
     clients = format_count(len(history.processes), "client")
     return (
@@ -92,7 +92,7 @@ class WorkloadSummary(Struct, frozen=True):
     workload: str
     verdict: str
     evidence: str
-    operations: OutcomeCounts
+    operations: HistoryCounts
     findings: tuple[str, ...]
     median_us: int | None
     longest_us: int | None
@@ -138,7 +138,7 @@ def judge_clients(clients: ClientHistory) -> WorkloadVerdict | None:
         clients.workload,
         result.word,
         result.evidence,
-        OutcomeCounts.of(history),
+        HistoryCounts.of(history),
         tuple(map(str, result.findings)),
         took_us[len(took_us) // 2] if took_us else None,
         took_us[-1] if took_us else None,

@@ -25,24 +25,29 @@ from lab.units import format_rounded
 Outcome = Literal["ok", "fail", "info"]
 EventType = Literal["invoke", "ok", "fail", "info"]
 
+TIMEOUT, CRASH = 0, 13
+TEMPORARILY_UNAVAILABLE = 11
+MALFORMED_REQUEST = 12
+ABORT = 14
+KEY_DOES_NOT_EXIST = 20
+PRECONDITION_FAILED = 22
+
 ERRORS = {
-    0: "timeout",
+    TIMEOUT: "timeout",
     1: "node-not-found",
     10: "not-supported",
-    11: "temporarily-unavailable",
-    12: "malformed-request",
-    13: "crash",
-    14: "abort",
-    20: "key-does-not-exist",
+    TEMPORARILY_UNAVAILABLE: "temporarily-unavailable",
+    MALFORMED_REQUEST: "malformed-request",
+    CRASH: "crash",
+    ABORT: "abort",
+    KEY_DOES_NOT_EXIST: "key-does-not-exist",
     21: "key-already-exists",
-    22: "precondition-failed",
+    PRECONDITION_FAILED: "precondition-failed",
     30: "txn-conflict",
 }
 """The errors of Maelstrom's protocol by their codes."""
-INDEFINITE = (0, 13)
+INDEFINITE = (TIMEOUT, CRASH)
 """The codes of those after which the operation may have happened, as after any code that is not in ERRORS."""
-KEY_DOES_NOT_EXIST = 20
-PRECONDITION_FAILED = 22
 
 
 class HistoryError(ValueError):

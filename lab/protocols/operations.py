@@ -15,6 +15,13 @@ from typing import Any
 
 from msgspec import UNSET, field
 
+from lab.histories.operations import (
+    ABORT,
+    KEY_DOES_NOT_EXIST,
+    MALFORMED_REQUEST,
+    PRECONDITION_FAILED,
+    TEMPORARILY_UNAVAILABLE,
+)
 from lab.kernel import Payload, Request
 
 __all__ = [
@@ -53,12 +60,6 @@ __all__ = [
     "Write",
     "WriteOk",
 ]
-
-TEMPORARILY_UNAVAILABLE = 11
-MALFORMED_REQUEST = 12
-ABORT = 14
-KEY_DOES_NOT_EXIST = 20
-PRECONDITION_FAILED = 22
 
 
 class Error(Payload, frozen=True, omit_defaults=True):
