@@ -5,7 +5,7 @@ So keeping an earlier version is free, and so is the check that one log extends 
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 __all__ = ["Log", "as_lists"]
 
@@ -35,6 +35,18 @@ class Log(Generic[V]):
 
     def __len__(self) -> int:
         return self._length
+
+    @overload
+    def __getitem__(self, place: int) -> V: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[V, ...]: ...
+    def __getitem__(self, place: int | slice) -> V | tuple[V, ...]:
+        """Return an entry, counted from the end if ``place`` is negative, or a tuple of several."""
+        if isinstance(place, slice):
+            return tuple(self._entries[each] for each in range(*place.indices(self._length)))
+        if not -self._length <= place < self._length:
+            raise IndexError(f"a log of {self._length} entries has none at {place}")
+        return self._entries[place % self._length]
 
     def __iter__(self) -> Iterator[V]:
         return iter(self._entries[: self._length])

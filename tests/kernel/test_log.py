@@ -63,6 +63,20 @@ def test_a_log_equals_the_tuple_of_its_entries(parts: list[list[int]], data: st.
             assert log.after(other) == new
 
 
+@given(st.lists(st.integers(), max_size=5), st.integers(-6, 6), st.slices(5))
+def test_entries_are_read_as_those_of_a_tuple(entries: list[int], place: int, some: slice) -> None:
+    """Whatever was appended to the list that it shares."""
+    log, known = Log(entries), tuple(entries)
+    longer = log + (7, 8)
+    assert longer[len(known) :] == (7, 8)
+    assert log[some] == known[some]
+    if -len(known) <= place < len(known):
+        assert log[place] == known[place]
+    else:
+        with pytest.raises(IndexError, match=f"a log of {len(known)} entries has none at {place}"):
+            log[place]
+
+
 def test_a_log_is_not_hashable() -> None:
     """Comparison is by contents, which may be long."""
     with pytest.raises(TypeError, match="unhashable"):
