@@ -67,7 +67,7 @@ def test_a_log_equals_the_tuple_of_its_entries(parts: list[list[int]], data: st.
 def test_entries_are_read_as_those_of_a_tuple(entries: list[int], place: int, some: slice) -> None:
     """Whatever was appended to the list that it shares."""
     log, known = Log(entries), tuple(entries)
-    longer = log + (7, 8)
+    longer = _longer(log, 7, 8)
     assert longer[len(known) :] == (7, 8)
     assert log[some] == known[some]
     if -len(known) <= place < len(known):
