@@ -8,6 +8,7 @@ A file may come from anybody, and have any size and content. Its header is read 
 mapped and indexed piece by piece, so that what is no recording is refused before it costs much time or memory.
 """
 
+import io
 import mmap
 import os
 import re
@@ -16,6 +17,7 @@ import typing
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -53,11 +55,9 @@ LARGEST_RECORDING = 1 << 34
 LONGEST_HEADER = 1 << 20
 _LONGEST_LINE = 1 << 26
 _PIECE = 1 << 22
-_SHORTEST_LINE = 32
-"""The least average number of bytes of the lines in a piece; it bounds the index of a hostile file."""
-_NEWLINE = re.compile(b"\n")
+_MOST_LINES = _PIECE // 32
+"""The most lines that end in a piece; it bounds the index of a hostile file."""
 KEYFRAME_START = b'{"record":"keyframe"'
-_KEYFRAME_LINE = b"\n" + KEYFRAME_START
 UNREADABLE = (ValueError, RecursionError)
 """The exceptions of decoding: ValueError covers msgspec and Unicode errors, RecursionError deep nesting."""
 
@@ -212,41 +212,42 @@ class FileRecords(RecordStore):
         return bisect_right(self.offsets, offset, low + 1) - 1
 
     def _index(self, size: int) -> None:
-        keyframes: list[int] = []
         for start in range(0, size, _PIECE):
-            self._index_piece(start, min(start + _PIECE, size), keyframes)
+            self._index_piece(start, min(start + _PIECE, size))
         if self.offsets[-1] != size:
             self._index_last_line(size)
-        number = 0
-        for offset in keyframes:
-            number = self._line_of(offset, number)
-            if number < len(self):
-                self._add_keyframe(number, self.raw(number))
 
-    def _index_piece(self, start: int, end: int, keyframes: list[int]) -> None:
-        """Add the lines that end in this piece of the file, and the offsets of the keyframes that begin in it."""
-        before = len(self)
-        self.offsets.extend(match.end() for match in _NEWLINE.finditer(self._map, start, end))
-        if len(self) - before > _PIECE // _SHORTEST_LINE:
+    def _index_piece(self, start: int, end: int) -> None:
+        """Add the lines that end in this piece of the file."""
+        first, number = self.offsets[-1], len(self)
+        lines = self._map[first : self._map.rfind(b"\n", first, end) + 1]
+        ends = islice(accumulate(map(len, io.BytesIO(lines)), initial=first), 1, _MOST_LINES + 2)
+        self.offsets.fromlist(list(ends))
+        if len(self) - number > _MOST_LINES:
             raise NotARecordingError(f"{self.path} is not a recording: it has too many lines of a few characters")
         if end - self.offsets[-1] > _LONGEST_LINE:
             raise NotARecordingError(
                 f"{self.path} is not a recording: line {len(self) + 1} is longer than {_LONGEST_LINE >> 20} MB"
             )
-        at = self._map.find(_KEYFRAME_LINE, start, end + len(KEYFRAME_START))
+        at = lines.find(KEYFRAME_START)
         while at >= 0:
-            keyframes.append(at + 1)
-            at = self._map.find(_KEYFRAME_LINE, at + 1, end + len(KEYFRAME_START))
+            number = self._line_of(first + at, number)
+            if self.offsets[number] == first + at:  # it begins a line
+                self._add_keyframe(number, self.raw(number))
+            at = lines.find(KEYFRAME_START, at + 1)
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED, start, end - start)  # the index has touched all of its pages
 
     def _index_last_line(self, size: int) -> None:
+        line = self._map[self.offsets[-1] : size]
         try:
-            self.decode(self._map[self.offsets[-1] : size])
+            self.decode(line)
         except UNREADABLE:
             self.torn = True
         else:
             self.offsets.append(size + 1)  # complete except for its newline
+            if line.startswith(KEYFRAME_START):
+                self._add_keyframe(len(self) - 1, line)
 
 
 class FeedRecords(RecordStore):
