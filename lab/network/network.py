@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import Message
-from lab.network.rules import Cut, Hold, Links, Rule, Transit
+from lab.network.rules import Cut, Duplicate, Hold, Links, Rule, Transit
 
 __all__ = ["Network", "SendResult"]
 
@@ -81,6 +81,11 @@ class Network:
         rules = self.rules.values()
         return any(isinstance(rule, Hold) and rule.applies(message) for rule in rules)
 
+    def _works_on_held(self, number: int) -> bool:
+        """Return whether a rule affects a message that is held: its delay does not."""
+        rule = self.rules[number]
+        return isinstance(rule, Hold) or (isinstance(rule, Duplicate) and rule.spread_us > 0)
+
     def send(self, message: Message, now_us: int) -> SendResult | None:
         """Accept a message; return its fate, or None if it arrives once, unaffected by rules."""
         link = (message.source, message.target)
@@ -102,12 +107,12 @@ class Network:
         for number, rule in self.rules.items():
             if rule.applies(message) and rule.decide(transit, random):
                 by.append(number)
-                if transit.fate == "dropped":
-                    return SendResult("dropped", transit.why, None, (), False, tuple(by))
+                if transit.fate == "dropped":  # what the others would have done to it comes to nothing
+                    return SendResult("dropped", transit.why, None, (), False, (number,))
         if transit.fate == "held":
             held = tuple(None for later_us in transit.copies_us if later_us)
             self._held += [message] * (1 + len(held))
-            return SendResult("held", "", None, held, False, tuple(by))
+            return SendResult("held", "", None, held, False, tuple(filter(self._works_on_held, by)))
         due_us = now_us + transit.delay_us
         if transit.in_order:
             due_us = self._in_order(link, due_us)

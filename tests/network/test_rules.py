@@ -119,9 +119,15 @@ def test_delays_add_up() -> None:
 
 
 def test_a_dropped_message_meets_no_further_rule() -> None:
-    """The cut decides; the rule after it is not applied."""
+    """The cut decides; the rule after it is not applied, and the delay before it has had no effect."""
     net = network(Delay(links=LINK, delay_us=1), Cut(links=LINK), Duplicate(links=LINK, probability=1.0))
-    assert sent(net, message(), 0).by == (1, 2)
+    assert sent(net, message(), 0).by == (2,)
+
+
+def test_a_held_message_is_not_delayed() -> None:
+    """It arrives when it is released: a delay and a reordering are inert."""
+    late = (Delay(links=LINK, delay_us=5), Reorder(links=LINK, probability=1.0, spread_us=9))
+    assert sent(network(*late, Hold(links=LINK)), message(), 0).by == (3,)
 
 
 def test_reordering() -> None:
@@ -177,6 +183,7 @@ def test_a_copy_is_held_with_the_original() -> None:
         net = network(Duplicate(links=LINK, probability=1.0, spread_us=spread_us), Hold(links=LINK))
         sending = sent(net, message(), 0)
         assert (sending.fate, sending.extra, sending.due_us) == ("held", (None,) * (len(released) - 1), None)
+        assert sending.by == ((1, 2) if spread_us else (2,))
         assert [content_of(each) for each in net.remove_rule(2, 50)] == released
         assert len(list(net.due(50))) == len(released)
 
