@@ -19,6 +19,7 @@ __all__ = [
     "Exploration",
     "LiveCluster",
     "Run",
+    "UserError",
     "__version__",
     "check",
     "explore",
@@ -41,6 +42,7 @@ _ROOMS = {
     "load": "run",
     "simulate": "run",
     "schedules": "schedules",
+    "UserError": "arguments",
 }
 """Each public name, and the module of ``lab.api`` that it is loaded from."""
 

@@ -10,12 +10,14 @@ from lab.api.run import simulate as simulate
 from lab.api.schedules import schedules as schedules
 from lab.api.search import Checked as Checked
 from lab.api.search import check as check
+from lab.text import UserError as UserError
 
 __all__ = [
     "Checked",
     "Exploration",
     "LiveCluster",
     "Run",
+    "UserError",
     "__version__",
     "check",
     "explore",

@@ -6,7 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
 
-from lab.api.run import ClusterArguments, Protocol, Run, html_of, lines_of, temporary_run
+from lab.api.arguments import ClusterArguments, Protocol, lines_of, require_number
+from lab.api.run import Run, html_of, temporary_run
 from lab.kernel import Timing
 from lab.properties.history_verdict import promises_of
 from lab.protocols import Algorithm, Election
@@ -136,6 +137,11 @@ def explore(
     """
     _check_limits(nodes, timeouts, kills=kills, restarts=restarts, cuts=cuts, pauses=pauses, suspicions=suspicions)
     cluster = ClusterArguments(protocol, nodes, parameters=parameters, role=role, properties=properties)
+    require_number("states", states, 1)
+    if depth is not None:
+        require_number("depth", depth, 1)
+    if commands is not None and isinstance(commands, str):
+        commands = [commands]
     require_executable(cluster.members, cluster.settings.written)
     if isinstance(clients, str) or not all(isinstance(each, str) for each in clients):
         raise UserError(f"clients={clients!r}: expected the operations of each client: ['write 0 1; read 0', …]")
@@ -171,16 +177,16 @@ def explore(
 
 
 def _check_limits(nodes: int, timeouts: str, **faults: int) -> None:
-    if not 1 <= nodes <= _MOST_NODES:
+    require_number("nodes", nodes, 1)
+    if nodes > _MOST_NODES:
         raise UserError(
             f"nodes={nodes}: 1 to {_MOST_NODES} nodes can be explored; more than 4 have very many states"
         )
     known = get_args(Timeouts)
     if timeouts not in known:
-        raise UserError(f"timeouts={timeouts!r}: expected {', '.join(known)}{did_you_mean(timeouts, known)}")
+        raise UserError(f"timeouts={timeouts!r}: expected {', '.join(known)}{did_you_mean(str(timeouts), known)}")
     for name, count in faults.items():
-        if count < 0:
-            raise UserError(f"{name}={count}: expected a whole number from 0")
+        require_number(name, count, 0)
     if faults["pauses"] and timeouts in WITH_OWN_CLOCKS:
         raise UserError(
             f"pauses with timeouts={timeouts!r}: there a node may take its time anyway; leave out one of them"

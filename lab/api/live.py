@@ -5,11 +5,11 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
-from lab.api.run import ClusterArguments, Protocol, Run, Time, lines_of, us_of
+from lab.api.arguments import GREATEST_SEED, ClusterArguments, Protocol, Time, lines_of, require_number, us_of
+from lab.api.run import Run, TemporaryFolder
 from lab.recording.reader import open_recording
 from lab.recording.records import Expected, decode
 from lab.recording.snapshot import Snapshot
@@ -22,7 +22,6 @@ from lab.text import UserError
 from lab.units import format_us
 from lab.worlds.launch import FeedClient, HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig, new_run_name
-from lab.worlds.loading.roles import Wanted
 from lab.worlds.loading.settings import usual_link
 from lab.worlds.run import CommandOutcome
 
@@ -35,7 +34,7 @@ class LiveCluster:
     ``name`` is that of the run: ``lab attach NAME`` opens the interface on it.
     """
 
-    def __init__(self, config: RunConfig, target: str | None, folder: TemporaryDirectory[str] | None) -> None:
+    def __init__(self, config: RunConfig, target: str | None, folder: TemporaryFolder | None) -> None:
         self.name = config.run
         self._target = target
         self._path = Path(config.recording)
@@ -81,7 +80,8 @@ class LiveCluster:
         The recording has it as an expectation. Raises TimeoutError with the values that matter, CommandError for a
         wrong predicate, HostFailedError if the run ends before.
         """
-        line = f"expect {predicate} within {format_us(us_of(within))}"
+        bound = format_us(us_of(within, "within"))
+        line = f"expect {predicate} within {bound}"
         try:
             with closing(FeedClient(self._socket, "viewer", "end")) as viewer:
                 lines = viewer.lines()
@@ -92,7 +92,7 @@ class LiveCluster:
         except (OSError, StopIteration):  # the host is gone
             raise self._failure() from None
         if not found.met:
-            raise TimeoutError(f"not within {format_us(us_of(within))}: {predicate}: {self._explain(line, found)}")
+            raise TimeoutError(f"not within {bound}: {predicate}: {self._explain(line, found)}")
         return found.at_us
 
     @property
@@ -112,7 +112,7 @@ class LiveCluster:
             self._abandon.detach()
             self._host.close()
             if self._folder is not None:
-                weakref.finalize(self._run, self._folder.cleanup)
+                weakref.finalize(self._run, self._folder.remove)
         return self._run
 
     def _explain(self, line: str, found: Expected) -> str:
@@ -127,13 +127,13 @@ class LiveCluster:
         return HostFailedError(f"the run {self.name} is over{kept}{why}")
 
 
-def _abandon(host: HostProcess, folder: TemporaryDirectory[str] | None) -> None:
+def _abandon(host: HostProcess, folder: TemporaryFolder | None) -> None:
     """End a run that nobody asks for any more."""
     with suppress(HostFailedError):
         host.end()
     host.close()
     if folder is not None:
-        folder.cleanup()
+        folder.remove()
 
 
 def live(
@@ -167,11 +167,13 @@ def live(
     arguments = ClusterArguments(protocol, nodes, t, parameters, latency, jitter, role, properties)
     if not 1 <= len(arguments.ids) <= _MOST_NODES:
         raise UserError(f"nodes={nodes!r}: a live run allows 1 to {_MOST_NODES} nodes; simulate allows more")
-    written = arguments.settings.written
-    roles = arguments.roles(Wanted.of_values(workload, clients, rate, services, model, written), None)
+    if seed is not None:
+        require_number("seed", seed, 0, GREATEST_SEED)
+    roles = arguments.roles(arguments.wanted(workload, clients, rate, services, model), None)
     lines = lines_of(script, arguments.scope(roles))
-    folder = TemporaryDirectory(prefix="lab-") if record is None else None
-    path = Path("run.jsonl" if record is None else record)
+    folder = TemporaryFolder() if record is None else None
+    path = Path("" if record is None else record).absolute() if folder is None else folder.path / "run.jsonl"
+    path.unlink(missing_ok=True)  # another run may be open, and mapped: its file is replaced, not changed
     config = RunConfig(
         new_run_name(arguments.protocol.name),
         arguments.settings.target,
@@ -180,7 +182,7 @@ def live(
         arguments.parameters,
         arguments.link or usual_link(arguments.timing, simulated=False),
         secrets.randbelow(1 << 31) if seed is None else seed,
-        str(path.absolute() if folder is None else Path(folder.name, path)),
+        str(path),
         script="\n".join(lines),
         roles=roles,
         members=arguments.members,

@@ -9,6 +9,7 @@ import functools
 import os
 import re
 import shlex
+import zlib
 from collections import deque
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -232,6 +233,9 @@ class _Recorder:
         """Return a file for a recording of the test, which no other of this test has."""
         self._count += 1
         name = re.sub(r"[^\w.=]+", "-", nodeid)[-_LONGEST_NAME:].strip("-")
+        values = nodeid.partition("[")[2].removesuffix("]")
+        if re.search(r"[^\w.=-]", values) or len(nodeid) > _LONGEST_NAME:  # other tests may have the same name
+            name += f"-{zlib.crc32(nodeid.encode()):08x}"
         return self._folder / (f"{name}.jsonl" if self._count == 1 else f"{name}-{self._count}.jsonl")
 
 

@@ -6,8 +6,9 @@ keeps it. Whatever a run is asked is computed from the records once, when it is 
 
 import html
 import importlib
-import inspect
 import io
+import os
+import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,19 @@ from msgspec.structs import replace
 from lab.analysis.client_history import ClientHistory, check_clients
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
+from lab.api.arguments import (
+    GREATEST_SEED,
+    ClusterArguments,
+    Protocol,
+    Time,
+    faults_of,
+    lines_of,
+    own_target_in,
+    require_number,
+    target_of,
+    us_of,
+)
+from lab.durable import temporary_name
 from lab.export.excerpt import ExportError, ExportOptions, read_excerpt
 from lab.export.figure_options import figure_options
 from lab.export.svg_diagram import write_svg
@@ -30,38 +44,22 @@ from lab.histories.results import CheckResult
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Verdict, Violation
 from lab.properties.witness import ExplanationLine, explain_violation
-from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.recording.reader import FileRecords, open_recording
-from lab.recording.records import Commanded, Header, Record, Role, names_in
+from lab.recording.records import TIME_LIMIT_REACHED, Commanded, Expected, Header, Record
 from lab.recording.snapshot import Snapshot
 from lab.recording.timeline import Timeline
-from lab.script.parse import parse
-from lab.script.scope import CommandError, Scope, scope_of
+from lab.script.scope import scope_of
 from lab.table_files import ColumnType, Table, arrow_table
 from lab.text import UserError
-from lab.units import parse_us
-from lab.worlds.campaign.schedule import draw, fault_kinds, plan_of
+from lab.worlds.campaign.schedule import draw, plan_of
 from lab.worlds.loading.config import RunConfig, branch_config
-from lab.worlds.loading.members import members_in, protocols_of
-from lab.worlds.loading.roles import Wanted, roles_of
-from lab.worlds.loading.settings import Settings, parameters_of, usual_link
-from lab.worlds.loading.targets import (
-    absolute_target,
-    load_protocol,
-    recorded_protocols,
-    split_targets,
-    target_with,
-)
-from lab.worlds.simulated.execution import run_to_end
+from lab.worlds.loading.settings import usual_link
+from lab.worlds.loading.targets import load_protocol, recorded_protocols, split_targets, target_with
+from lab.worlds.simulated.execution import DISK_IS_FULL, run_to_end
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
-
-Protocol = str | type[Algorithm]
-"""A protocol by name (``"bully"``), as ``"FILE.py:CLASS"``, or a class that is defined in a file."""
-Time = str | int
-"""A time since the run began: ``"3.5s"``, or whole microseconds."""
 
 _RECORDING = "run.jsonl"
 _PANDAS_TYPES: dict[ColumnType, str] = {
@@ -111,16 +109,31 @@ class Run:
     def holds(self) -> bool:
         """True if something was judged, and no assertion failed with the assumptions intact that it relies on.
 
-        Of a run with clients, their history must hold, too.
+        Nor may an expectation of the script be unmet, or an assertion be in ``errors``. Of a run with clients,
+        their history must hold, too.
         """
+        if self.failures or self.unmet or self.errors:
+            return False
         if self.workload is not None:
-            return not self.failures and self.workload.word == "holds"
-        return not self.failures and any(verdict.word != "not judged" for verdict in self.verdicts)
+            return self.workload.word == "holds"
+        return any(verdict.word != "not judged" for verdict in self.verdicts)
 
     @property
     def failures(self) -> tuple[str, ...]:
         """The assertions that failed with the assumptions intact that they rely on; none if nothing was judged."""
         return tuple(verdict.assertion for verdict in self.verdicts if verdict.word == "fails")
+
+    @cached_property
+    def unmet(self) -> tuple[str, ...]:
+        """The expectations of the script that were not met, and its lines that have no value, with why."""
+        first = 0 if self.header.parent is None else self.header.parent.record + 1
+        records = (record for record in self._store.records(first) if isinstance(record, Expected))
+        return tuple(f"{record.text}: {record.why or 'not met'}" for record in records if not record.met)
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """Why assertions could not be judged: an error in their code, or code that is not loaded."""
+        return self._folds[1].errors | self._folds[1].not_loaded
 
     @property
     def operations(self) -> Operations:
@@ -142,8 +155,18 @@ class Run:
         return tuple(self._folds[0].settled)
 
     def state_at(self, time: Time) -> Snapshot:
-        """Return the state of the whole cluster at a time: its nodes, the messages in flight, the faults."""
-        return self._timeline.at(self._timeline.record_at(us_of(time))).snapshot()
+        """Return the state of the whole cluster at a time: its nodes, the messages in flight, the faults.
+
+        Raises UserError for a time after the end.
+        """
+        return self._timeline.at(self._timeline.record_at(self._within(time, "time"))).snapshot()
+
+    def _within(self, time: Time, name: str) -> int:
+        """Return a time of this run in microseconds."""
+        at_us, end_us = us_of(time, name), self._timeline.at(len(self._store)).at_us
+        if at_us > end_us:
+            raise UserError(f"{name}={time!r}: the run ends at {end_us / 1e6:.3f} s")
+        return at_us
 
     def frames(self) -> dict[str, dict[str, list[Any]]]:
         """Return the tables of the run as columns: messages, statuses, faults, elections, verdicts, steps, events.
@@ -206,7 +229,8 @@ class Run:
 
         The options are those of ``lab export``. Raises ExportError; ValueError if an option is none of its values.
         """
-        from_us, until_us = (None if each is None else us_of(each) for each in (start, end))
+        times = {"start": start, "end": end}
+        from_us, until_us = (None if time is None else us_of(time, name) for name, time in times.items())
         figure = figure_options(title, caption, width, theme, zoom, scale, labels)
         out = io.StringIO()
         write_svg(read_excerpt(self._store, ExportOptions(from_us, until_us, tuple(nodes), figure=figure)), out)
@@ -217,9 +241,15 @@ class Run:
 
     def save(self, path: str | Path) -> None:
         """Write the recording to a file, which ``lab replay`` opens. Raises OSError."""
-        store = self._store
-        with Path(path).open("wb") as file:
-            file.writelines(store.raw(number) + b"\n" for number in range(len(store)))
+        store, path = self._store, Path(path)
+        new = temporary_name(path)  # the file may be open, and mapped: it is replaced, not changed
+        try:
+            with new.open("xb") as file:
+                file.writelines(store.raw(number) + b"\n" for number in range(len(store)))
+            new.replace(path)
+        except BaseException:
+            new.unlink(missing_ok=True)
+            raise
 
     # another run
 
@@ -231,12 +261,11 @@ class Run:
         Raises NotRunnableError if nothing can go on from there, UserError if the run is over by then, CommandError
         if a line of the script is wrong.
         """
-        ends_us = self._timeline.at(len(self._store)).at_us
-        if not 0 <= us_of(at) <= ends_us:
-            raise UserError(f"at={at!r}: the run ends at {ends_us / 1e6:.3f} s")
-        record = self._timeline.record_at(us_of(at))
-        header, target = self.header, self._target
-        end_us = us_of(at) + us_of(for_)
+        at_us = self._within(at, "at")
+        if seed is not None:
+            require_number("seed", seed, 0, GREATEST_SEED)
+        record, header, target = self._timeline.record_at(at_us), self.header, self._target
+        end_us = at_us + us_of(for_, "for_")
         recorded_protocols(header, target)
         scope = scope_of(header)
         assert scope is not None  # its protocol is loaded
@@ -273,16 +302,27 @@ class Run:
         return [dict(zip(names, row, strict=True)) for row in found.rows]
 
 
-def load(path: str | Path, protocol: Protocol | None = None) -> Run:
+def load(path: str | Path, protocol: Protocol | None = None, properties: str | Path | None = None) -> Run:
     """Return the run of a recording; ``protocol`` is that of the run if it is your own.
 
-    Raises NotARecordingError, also if the file cannot be opened, and TargetError for an unknown protocol.
+    ``properties`` is the file of your own properties by which the run was judged, if they are in another file.
+
+    Raises NotARecordingError, also if the file cannot be opened, and UserError for a protocol that is unknown, or
+    not that of the run.
     """
-    target = None if protocol is None else target_of(protocol)
-    if target is not None:
-        for each in split_targets(target):
-            load_protocol(each)  # its properties are judged, too
-    return Run(Path(path), target)
+    run = Run(Path(path))
+    if protocol is None and properties is None:
+        return run
+    info = run.header.protocol
+    targets = [info.election or info.name] if protocol is None else split_targets(target_of(protocol))
+    if properties is not None:
+        targets = [target_with(each, str(Path(properties).absolute())) for each in targets]
+    own = ",".join(filter(None, map(own_target_in, targets))) or None
+    known = {info.name, info.election, *(role.protocol.name for role in run.header.members)}
+    if own is None and known.isdisjoint(load_protocol(each).name for each in targets):
+        raise UserError(f"protocol={protocol!r}: the recording is one of {run.header.title}")
+    recorded_protocols(run.header, own)  # their properties are judged, too
+    return Run(Path(path), own)
 
 
 def simulate(
@@ -318,15 +358,15 @@ def simulate(
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, CommandError for a wrong script.
     """
-    require_number("seed", seed, 0)
+    require_number("seed", seed, 0, GREATEST_SEED)
     cluster = ClusterArguments(protocol, nodes, t, parameters, latency, jitter, role, properties)
     found, timing, ids, values = cluster.protocol, cluster.timing, cluster.ids, cluster.parameters
-    settings, end_us = cluster.settings, us_of(for_)
-    roles = cluster.roles(Wanted.of_values(workload, clients, rate, services, model, settings.written), end_us)
+    settings, end_us = cluster.settings, us_of(for_, "for_")
+    roles = cluster.roles(cluster.wanted(workload, clients, rate, services, model), end_us)
     text = "\n".join(lines_of(script, cluster.scope(roles)))
     drawn: tuple[str, ...] = ()
     if faults:
-        kinds = fault_kinds(faults, settings.written)
+        kinds = faults_of(faults, settings)
         plan = replace(plan_of(found, (len(ids), len(ids)), kinds, timing), gaps=False)
         names = dict(zip(range(1, len(ids) + 1), ids, strict=True))
         drawn = tuple(str(fault.renamed(names)) for fault in draw(plan, seed).faults)
@@ -355,110 +395,42 @@ def simulate(
     return _simulated(config_in, end_us, cluster.own_target)
 
 
-class Arguments(Settings, frozen=True, kw_only=True):
-    """The settings of a run, which errors name as arguments of a function."""
-
-    @staticmethod
-    def written(name: str, value: str) -> str:
-        name = {"set": "parameters", "for": "for_"}.get(name, name)
-        return f"{name}={value!r}" if value else name
-
-
-class ClusterArguments:
-    """A cluster, as arguments of a function describe it: protocol, nodes, timing, links, parameters.
-
-    ``members`` are the nodes with another protocol. Raises TargetError and UserError.
-    """
-
-    def __init__(
-        self,
-        protocol: Protocol,
-        nodes: int | Sequence[int],
-        t: Time = "200ms",
-        parameters: dict[str, Any] | None = None,
-        latency: Time | None = None,
-        jitter: Time | None = None,
-        role: Mapping[str, Protocol] = MappingProxyType({}),
-        properties: str | Path | None = None,
-    ) -> None:
-        given = [f"{name}={value}" for name, value in (parameters or {}).items()]
-        if isinstance(nodes, int):
-            require_number("nodes", nodes, 1)
-        ids_text = str(nodes) if isinstance(nodes, int) else ",".join(map(str, nodes))
-        self.settings = Arguments(
-            protocol=target_of(protocol, properties),
-            nodes=ids_text,
-            t=text_of(t),
-            set_=given,
-            latency=None if latency is None else text_of(latency),
-            jitter=None if jitter is None else text_of(jitter),
-        )
-        self.protocol = load_protocol(self.settings.target)
-        self.timing = self.settings.timing()
-        self.ids = tuple(self.settings.node_ids())
-        self.link = self.settings.link()
-        self.parameters = parameters_of(self.protocol, given, self.settings.written)
-        texts = [f"{nodes}={target_of(each)}" for nodes, each in role.items()]
-        self.members = members_in(texts, self.protocol, self.ids, self.parameters, self.settings.written)
-
-    @property
-    def own_target(self) -> str | None:
-        """The targets of the protocols that are not built in, with commas between them; None if all are."""
-        targets = (self.settings.target, *(member.target for member in self.members))
-        return ",".join(each for each in targets if each not in (*PROTOCOLS, *TASKS)) or None
-
-    def scope(self, roles: tuple[Role, ...]) -> Scope:
-        """Return the names in the run, which has these roles too."""
-        return Scope(self.protocol, self.ids, self.parameters, names_in(roles), protocols_of(self.members))
-
-    def roles(self, wanted: Wanted, end_us: int | None) -> tuple[Role, ...]:
-        """Return the clients and services. Raises UserError for wrong ones."""
-        return roles_of(wanted, self.protocol, self.ids, self.timing, end_us, self.settings.written)
-
-
-def target_of(protocol: Protocol, properties: str | Path | None = None) -> str:
-    """Return the target that names a protocol, and perhaps properties, with the paths of their files.
-
-    Raises UserError for a class that is defined in no file.
-    """
-    if properties is not None:
-        return absolute_target(target_with(target_of(protocol), str(properties)))
-    if isinstance(protocol, str):
-        return absolute_target(protocol)
-    if protocol.__module__.startswith("lab."):
-        return protocol.name
-    try:
-        file = inspect.getsourcefile(protocol)
-    except (OSError, TypeError):
-        file = None
-    if file is None or not Path(file).is_file():
-        name = protocol.__name__
-        raise UserError(f"{name} is not defined in a file, from which nodes could load it: write it to FILE.py")
-    return f"{file}:{protocol.__name__}"
-
-
-def require_number(name: str, value: object, least: int) -> None:
-    """Raise UserError unless an argument is a whole number, and no less."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise UserError(f"{name}={value!r}: expected a whole number from {least}")
-
-
 def _simulated(config_in: Callable[[Path], RunConfig], end_us: int, target: str | None) -> Run:
-    """Simulate what is configured for a folder."""
-    return temporary_run(lambda path: run_to_end(config_in(path.parent), end_us, lambda _: ""), target)
+    """Simulate what is configured for a folder. Raises UserError if the run does not come to its end."""
+
+    def write(path: Path) -> None:
+        why = run_to_end(config_in(path.parent), end_us, lambda _: "", is_bounded=True)
+        if why == DISK_IS_FULL:
+            raise UserError(f"the run was stopped: {why} at {path.parent.parent}; set TMPDIR to another place")
+        if why != TIME_LIMIT_REACHED:
+            raise UserError(f"the run was stopped: {why}")
+
+    return temporary_run(write, target)
+
+
+class TemporaryFolder:
+    """A folder that its process removes: not a child that was forked off it, and ends before."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="lab-"))
+        self._owner = os.getpid()
+
+    def remove(self) -> None:
+        """Remove the folder, with what is in it."""
+        if os.getpid() == self._owner:
+            shutil.rmtree(self.path, ignore_errors=True)
 
 
 def temporary_run(write: Callable[[Path], object], target: str | None) -> Run:
     """Return the run whose recording this function writes, to a file that goes when the run does."""
-    folder = tempfile.TemporaryDirectory(prefix="lab-")
-    path = Path(folder.name, _RECORDING)
+    folder = TemporaryFolder()
     try:
-        write(path)
-        run = Run(path, target)
+        write(folder.path / _RECORDING)
+        run = Run(folder.path / _RECORDING, target)
     except BaseException:
-        folder.cleanup()
+        folder.remove()
         raise
-    weakref.finalize(run, folder.cleanup)
+    weakref.finalize(run, folder.remove)
     return run
 
 
@@ -479,24 +451,3 @@ def html_of(text: str, run: Run | None) -> str:
     except ExportError as error:
         picture = f"<p>No diagram of the whole run: {html.escape(str(error))}</p>"
     return f"<pre>{html.escape(text)}</pre>{picture}"
-
-
-def us_of(time: Time) -> int:
-    """Return a time in microseconds. Raises ValueError for a text that is no duration."""
-    return time if isinstance(time, int) else parse_us(time)
-
-
-def text_of(time: Time) -> str:
-    """Return a time as the settings of a run have it."""
-    return f"{time}us" if isinstance(time, int) else time
-
-
-def lines_of(script: str | Sequence[str], scope: Scope) -> tuple[str, ...]:
-    """Return the lines of a script. Raises CommandError for the first one that cannot be executed in this run."""
-    lines = [line for line in (script.splitlines() if isinstance(script, str) else script) if line.strip()]
-    for line in lines:
-        try:
-            parse(line, scope.protocol, scope.names).check(scope)
-        except CommandError as error:
-            raise CommandError(f"{line.strip()!r}: {error}") from None
-    return tuple(lines)

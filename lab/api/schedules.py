@@ -8,10 +8,10 @@ critical moments, and shrink them by themselves (``lab.worlds.campaign``).
 import re
 from typing import TYPE_CHECKING, Any
 
-from lab.api.run import Arguments, ClusterArguments, Protocol, import_extra
-from lab.text import UserError
+from lab.api.arguments import Arguments, ClusterArguments, Protocol, Time, faults_of, require_range, text_of
+from lab.api.run import import_extra
 from lab.units import format_us
-from lab.worlds.campaign.schedule import SchedulePlan, fault_kinds, plan_of
+from lab.worlds.campaign.schedule import SchedulePlan, plan_of
 from lab.worlds.loading.config import settling_us
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def schedules(
     faults: str = "kill",
     *,
     protocol: Protocol | None = None,
-    t: str = "200ms",
+    t: Time = "200ms",
 ) -> "SearchStrategy[dict[str, Any]]":
     """Return a hypothesis strategy of schedules: ``lab.simulate(protocol, **schedule)`` executes one.
 
@@ -59,12 +59,10 @@ def schedules(
     Raises ImportError without hypothesis, TargetError for an unknown protocol, UserError for wrong settings.
     """
     strategies = import_extra("hypothesis.strategies", "hypothesis")
-    least, most = (nodes, nodes) if isinstance(nodes, int) else nodes
-    if not 1 <= least <= most:
-        raise UserError(f"nodes={nodes!r}: expected a number from 1, or a range such as (3, 5)")
-    plan = SchedulePlan(
-        (least, most), fault_kinds(faults, Arguments.written), Arguments(protocol="", t=t).timing(), ()
-    )
+    least, most = require_range(nodes)
+    t = text_of("t", t)
+    settings = Arguments(protocol="", t=t)
+    plan = SchedulePlan((least, most), faults_of(faults, settings), settings.timing(), ())
     settles_us = _SETTLES_T * plan.timing.t_us
     if protocol is not None:
         cluster = ClusterArguments(protocol, most, t)

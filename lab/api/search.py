@@ -9,26 +9,40 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lab.api.run import Arguments, Protocol, Run, Time, html_of, require_number, target_of, temporary_run, text_of
+from lab.api.arguments import (
+    GREATEST_SEED,
+    Protocol,
+    ProtocolArguments,
+    Time,
+    faults_of,
+    own_target_in,
+    require_number,
+    require_range,
+)
+from lab.api.run import Run, html_of, temporary_run
+from lab.properties.assertions import RAISES
+from lab.properties.verdicts import ERROR_IN_CODE
 from lab.protocols import Algorithm
 from lab.text import UserError
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, run_campaign
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
-from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
+from lab.worlds.campaign.repetition import require_repeatable
+from lab.worlds.campaign.schedule import STRONGEST, draw, plan_of
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.loading.config import simulation_header
-from lab.worlds.loading.roles import Wanted, roles_of
-from lab.worlds.loading.settings import parameters_of
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.roles import roles_of
 
 _RECORDING = "finding.jsonl"
+_REPEATED = 2
+"""The runs of one's own protocol that are executed twice, to find out whether it is deterministic."""
 
 
 class Checked:
     """The result of a campaign of randomized tests. As text, it is a report of a few lines.
 
-    ``runs`` is the number of runs made, ``judged`` in how many of them each assertion was judged. ``finding`` is
-    the first failure, shrunk to the faults that matter; None if there was none.
+    ``runs`` is the number of runs made, ``judged`` in how many of them each assertion was judged. ``errors`` are
+    those in the code of assertions, by assertion. ``finding`` is the first failure, shrunk to the faults that
+    matter; None if there was none.
     """
 
     def __init__(
@@ -36,6 +50,7 @@ class Checked:
     ) -> None:
         self.runs = totals.runs
         self.judged: dict[str, int] = {name: totals.judged_runs[name] for name in campaign.promises}
+        self.errors = dict(totals.errors)
         self.finding = finding
         self._protocol = protocol
         self._campaign = campaign
@@ -61,16 +76,29 @@ class Checked:
             faults = [f"  {fault}" for fault in schedule.faults]
             head = f"{title}: {self.finding.violation} (run {self.runs}, seed {self.finding.drawn.seed})"
             return "\n".join([head, f"  nodes {nodes}", *faults])
-        unjudged = [name for name, count in self.judged.items() if not count]
+        if self.errors:
+            return "\n".join(
+                f"{title}: {name} is not judged: {ERROR_IN_CODE}: {error}" for name, error in self.errors.items()
+            )
+        if not self._wanted:
+            return f"{title}: it promises nothing, so nothing was judged"
+        unjudged = [name for name in self._wanted if not self.judged.get(name)]
         if unjudged:
             return f"{title}: {', '.join(unjudged)} was judged in none of {self.runs} runs"
-        held = ", ".join(self.judged)
-        return f"{title}: no failure in {self.runs} runs; {held} held ({self._excused} excused violations)"
+        held = f"{', '.join(self._wanted)} held ({self._excused} excused violations)"
+        return f"{title}: no failure in {self.runs} runs; {held}"
+
+    @property
+    def _wanted(self) -> tuple[str, ...]:
+        """The assertions that count."""
+        find = self._campaign.goal.assertion
+        return (find,) if find else tuple(self.judged)
 
     @property
     def holds(self) -> bool:
-        """True if nothing failed, and every assertion that the protocol promises was judged in some run."""
-        return self.finding is None and bool(self.judged) and all(self.judged.values())
+        """True if nothing failed, and every assertion that counts was judged in some run, without an error."""
+        judged = [self.judged.get(name) for name in self._wanted]
+        return self.finding is None and not self.errors and bool(judged) and all(judged)
 
     @property
     def rerun(self) -> str:
@@ -134,31 +162,34 @@ def check(
     ``properties`` is a file with properties of your own. The result depends on the arguments alone, not on the
     number of ``workers``, which are processes.
 
-    Raises TargetError for an unknown protocol, UserError for wrong settings, RunawayError if messages multiply
-    while all assumptions are intact, KeyboardInterrupt at Ctrl-C.
+    Raises TargetError for an unknown protocol, UserError for wrong settings, NotDeterministicError if two
+    executions of a run of your own protocol differ, RunawayError if messages multiply while all assumptions are
+    intact, KeyboardInterrupt at Ctrl-C.
     """
-    given = [f"{name}={value}" for name, value in (parameters or {}).items()]
-    least, most = (nodes, nodes) if isinstance(nodes, int) else nodes
-    if not 1 <= least <= most:
-        raise UserError(f"nodes={nodes!r}: expected a number from 1, or a range such as (3, 7)")
+    least, most = require_range(nodes)
     require_number("runs", runs, 1)
-    require_number("seed", seed, 0)
+    require_number("seed", seed, 0, GREATEST_SEED - runs)
     require_number("workers", workers, 1)
-    arguments = Arguments(protocol=target_of(protocol, properties), t=text_of(t), set_=given)
-    found, timing = load_protocol(arguments.target), arguments.timing()
+    arguments = ProtocolArguments(protocol, t, parameters, properties)
+    found, timing, written = arguments.protocol, arguments.timing, arguments.settings.written
     ids = tuple(range(1, most + 1))
-    wanted = Wanted.of_values(workload, clients, rate, services, model, arguments.written)
-    roles = roles_of(wanted, found, ids, timing, None, arguments.written)
-    base = simulation_header(found, ids, timing, parameters_of(found, given, arguments.written))
-    plan = plan_of(found, (least, most), fault_kinds(faults, arguments.written), timing)
+    roles = roles_of(arguments.wanted(workload, clients, rate, services, model), found, ids, timing, None, written)
+    base = simulation_header(found, ids, timing, arguments.parameters)
+    plan = plan_of(found, (least, most), faults_of(faults, arguments.settings), timing)
     campaign = Campaign(
-        arguments.target,
+        arguments.settings.target,
         replace(base, roles=roles),
         plan.with_outside(roles, clients),
         SearchGoal(find, strict),
         seed,
         runs,
     )
+    known = (*campaign.promises, RAISES.id)
+    if find and find not in known:
+        raise UserError(f"find={find!r}: the assertions of {found.name} are {', '.join(known)}")
+    if own_target_in(campaign.target):
+        schedules = [draw(campaign.plan, each) for each in range(seed, seed + min(runs, _REPEATED))]
+        require_repeatable(campaign.target, campaign.base, schedules)
     totals, first = CampaignTotals(), None
     with closing(run_campaign(campaign, workers)) as outcomes:
         for outcome in outcomes:

@@ -62,6 +62,9 @@ class _ReportedPair(Struct):
     failure: bool
 
 
+_NOT_LOADED = "its code is not loaded: name its file with --protocol or --properties"
+
+
 class Judge:
     """A judge of the records passed to ``observe``, in order, from the header on.
 
@@ -192,7 +195,7 @@ class Judge:
             return self._concluded[name]
         checker = self._checkers.by_name.get(name)
         if checker is None:
-            return Evidence("its code is not loaded: name its file with --protocol or --properties")
+            return Evidence(_NOT_LOADED)
         found = Evidence(f"{ERROR_IN_CODE}: {checker.error}") if checker.error else checker.evidence
         if name in self.owing and self.stall is not None and not checker.error:
             why = self.stall.text
@@ -206,6 +209,11 @@ class Judge:
     def errors(self) -> dict[str, str]:
         """The errors in the code of assertions, by assertion; from the first on, it is not judged any more."""
         return {name: checker.error for name, checker in self._checkers.by_name.items() if checker.error}
+
+    @property
+    def not_loaded(self) -> dict[str, str]:
+        """Why assertions are not judged whose code is not loaded, by assertion."""
+        return {name: _NOT_LOADED for name in self.assertions if name not in {RAISES.id, *self._checkers.by_name}}
 
     def evidence_at(self, name: str, number: int) -> Evidence:
         """Return the same as it was after an earlier record; its text is then unknown, and empty."""

@@ -64,9 +64,14 @@ def _combined_refusal(task: type[Task], election: type[Election]) -> Callable[[t
     return parameter_refusal
 
 
-def _combined_promises(task: type[Task], election: type[Election]) -> Callable[[type, Any], tuple[str, ...]]:
-    def promises_with(cls: type, parameters: Any) -> tuple[str, ...]:
-        return (*election.promises_with(parameters), *task.promises_with(parameters))
+def _combined_promises(
+    task: type[Task], election: type[Election]
+) -> Callable[[type[Election], Any], tuple[str, ...]]:
+    """Return a ``promises_with`` that returns those of both, and what a subclass promises besides."""
+
+    def promises_with(cls: type[Election], parameters: Any) -> tuple[str, ...]:
+        more = (each for each in cls.promises if each not in (*election.promises, *task.promises))
+        return (*election.promises_with(parameters), *task.promises_with(parameters), *more)
 
     return promises_with
 

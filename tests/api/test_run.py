@@ -14,7 +14,7 @@ import lab
 from lab.api.run import Run
 from lab.export.excerpt import ExportError
 from lab.export.tables import tables_of
-from lab.protocols import Bully
+from lab.protocols import Bully, Election
 from lab.recording.reader import NotARecordingError
 from lab.recording.records import Process
 from lab.script.scope import CommandError
@@ -218,7 +218,26 @@ def test_a_class_is_a_protocol() -> None:
         ({"faults": "kil"}, UserError, "faults='kil': unknown fault 'kil'; expected kill, pause"),
         ({"script": "at 2s kil 5"}, CommandError, "'at 2s kil 5': .*did you mean 'kill'?"),
         ({"script": ["at 2s kill 9"]}, CommandError, "'at 2s kill 9': there is no node 9"),
-        ({"for_": "long"}, ValueError, "'long' is not a duration"),
+        ({"for_": "long"}, UserError, "for_='long': 'long' is not a duration"),
+        ({"for_": 2.5}, UserError, 'for_=2.5: expected a time, such as "3.5s", or whole microseconds'),
+        ({"for_": -1}, UserError, "for_=-1: expected a time"),
+        ({"t": None}, UserError, "t=None: expected a time"),
+        ({"nodes": 3.0}, UserError, "nodes=3.0: expected a number from 1, or a list of ids"),
+        ({"nodes": "1,3"}, UserError, "nodes='1,3': expected a number from 1, or a list of ids"),
+        ({"nodes": []}, UserError, r"nodes=\[\]: expected a number from 1, or a list of ids"),
+        ({"nodes": True}, UserError, "nodes=True: expected a whole number from 1"),
+        ({"seed": 10**18}, UserError, "seed=1000000000000000000: expected a whole number from 0 to 999,"),
+        ({"faults": ["kill"]}, UserError, r"faults=\['kill'\]: expected kinds"),
+        ({"script": [1]}, UserError, r"script=\[1\]: expected lines of text"),
+        ({"protocol": None}, UserError, "protocol=None: expected a name"),
+        ({"protocol": Election}, UserError, "Election is no protocol that can run: bully, "),
+        ({"parameters": [1]}, UserError, r"parameters=\[1\]: expected their values by name"),
+        ({"role": "ring"}, UserError, "role='ring': expected a protocol by the nodes"),
+        ({"rate": 0, "workload": "lin-kv"}, UserError, "rate=0: expected a whole number from 1 to 1,000,000"),
+        ({"clients": 2}, UserError, "clients=2: they need a workload"),
+        ({"clients": 0, "workload": "lin-kv"}, UserError, "clients=0: expected a whole number from 1"),
+        ({"model": "serializable"}, UserError, "model='serializable': it judges transactions"),
+        ({"services": "lin-kv", "workload": "lin-kv"}, UserError, "services='lin-kv': expected a list of names"),
     ],
 )
 def test_wrong_arguments(arguments: dict[str, object], error: type[Exception], text: str) -> None:

@@ -6,9 +6,11 @@ them, however that ends: a user's protocol may hang in a step.
 
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar, cast
 
@@ -58,9 +60,14 @@ def _on_processes(work: Callable[[C], list[T]], chunks: Iterator[C], workers: in
     from multiprocessing import active_children, get_context  # noqa: PLC0415
 
     others = active_children()
+
+    def submit(chunk: C) -> Any:
+        with _without_main():  # this may start a worker
+            return pool.submit(work, chunk)
+
     with ProcessPoolExecutor(workers, get_context(start_method), _begin_worker) as pool:
         try:
-            yield from in_order(chunks, lambda chunk: pool.submit(work, chunk), min(2 * workers, at_once))
+            yield from in_order(chunks, submit, min(2 * workers, at_once))
         except BrokenProcessPool:
             raise WorkerDiedError(
                 "a worker process died (killed, or out of memory); --workers 1 shows where"
@@ -70,6 +77,21 @@ def _on_processes(work: Callable[[C], list[T]], chunks: Iterator[C], workers: in
                 if child not in others:
                     child.terminate()  # it may hang in a step
             raise
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Let workers that start meanwhile not execute the script of this process again: they need nothing of it.
+
+    So a script without ``if __name__ == "__main__"`` can have workers, too.
+    """
+    main = vars(sys.modules["__main__"])
+    hidden: dict[str, Any] = {name: main.pop(name) for name in ("__file__", "__spec__") if name in main}
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(hidden)
 
 
 def _begin_worker() -> None:

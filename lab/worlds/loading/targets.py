@@ -172,9 +172,12 @@ def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]
     except UnknownProtocolError:
         election = info.election if info.name in TASKS else None
     else:
-        if target is not None and load_protocol(target) is not known:
+        if target is None or load_protocol(target) is known:
+            return known
+        named, properties = split_target(target)
+        if not properties or named not in (info.name, info.election):
             raise TargetError(f"its protocol, {info.name}, is built in: leave out --protocol {target}")
-        return known
+        return load_protocol(recorded_target(info, target))
     if target is None:
         own = info.name if election is None else f"{election} (under {info.name})"
         name = _recorded_class(info.source, election or info.name)

@@ -29,6 +29,8 @@ _SHIPPED: dict[Path, Path] = {}
 """The files that came from another machine, by their paths there."""
 _FOLDERS: set[Path] = set()
 """The folders of the files loaded so far."""
+_LOADED: dict[str, dict[str, tuple[Path, tuple[int, ...]]]] = {}
+"""By each module loaded so far: it and those that it has imported from beside it, each with its file and stamp."""
 
 
 def use_shipped(files: dict[str, bytes], folder: Path) -> None:
@@ -58,6 +60,24 @@ def program_path() -> list[str]:
     return [path for path in sys.path if path and path not in users]
 
 
+def forget_edited() -> None:
+    """Forget the modules of the user's files that were changed since: the next time, they are loaded anew."""
+    for name, stamps in list(_LOADED.items()):
+        if any(_stamp(path) != stamp for path, stamp in stamps.values()):
+            del _LOADED[name]
+            for each in (name, *stamps):
+                sys.modules.pop(each, None)
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Return what differs for a file once it is changed."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
 def located(path: Path) -> Path:
     """Return where the file of this path is: on a machine of a cluster, where what came with the work is."""
     return _SHIPPED.get(path, path)
@@ -74,10 +94,12 @@ def load_module(named: Path) -> ModuleType:
     path = located(path)
     if name in sys.modules:
         return sys.modules[name]
+    stamp = _stamp(path)
     try:
         source = read_foreign(path, LARGEST_TEXT)
     except OSError as error:
         raise TargetError(f"{named}: {error.strerror}") from None
+    before = {*sys.modules}
     module = sys.modules[name] = ModuleType(name)
     module.__file__ = str(path)
     vars(module)["print"] = _print
@@ -94,16 +116,24 @@ def load_module(named: Path) -> ModuleType:
         del sys.modules[name]
         raise TargetError(_describe_error(error, named, path.parent)) from None
     finally:
-        for other in list(sys.modules.values()):
-            if os.path.dirname(getattr(other, "__file__", "") or "") == folder:
-                vars(other).setdefault("print", _print)
+        for other in list(sys.modules):
+            if _file_in(folder, other):
+                vars(sys.modules[other]).setdefault("print", _print)
         # keep it for imports inside functions; last, so that a user's file cannot shadow one of the program's
         sys.path.remove(folder)
         sys.modules.update({name: other for name, other in forgotten.items() if name not in sys.modules})
         if folder not in sys.path:
             sys.path.append(folder)
+    beside = {other: Path(file) for other in sys.modules.keys() - before if (file := _file_in(folder, other))}
+    _LOADED[name] = {name: (path, stamp), **{other: (file, _stamp(file)) for other, file in beside.items()}}
     watch_steps()  # and its properties, which any process may evaluate
     return module
+
+
+def _file_in(folder: str, module: str) -> str:
+    """Return the file of a module if it lies in this folder; else an empty text."""
+    file = getattr(sys.modules[module], "__file__", "") or ""
+    return file if os.path.dirname(file) == folder else ""
 
 
 def _print(*values: object, file: TextIO | None = None, **options: Any) -> None:

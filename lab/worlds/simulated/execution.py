@@ -28,17 +28,17 @@ def most_records(nodes: int) -> int:
     return _RECORDS * nodes
 
 
-def describe_runaway(nodes: int, at_us: int) -> str:
-    """Return the message for a run that has more than ``most_records`` by ``at_us``."""
-    return f"its messages multiply: more than {most_records(nodes):,} records {_within(nodes, at_us)}"
+def describe_runaway(nodes: int, at_us: int, times: int = 1) -> str:
+    """Return the message for a run that has more than ``times`` the ``most_records`` by ``at_us``."""
+    return f"its messages multiply: more than {times * most_records(nodes):,} records {_within(nodes, at_us)}"
 
 
-def runaway_reason(writer: Writer, at_us: int) -> str:
-    """Return why the run must be given up now; empty if it need not."""
+def runaway_reason(writer: Writer, at_us: int, times: int = 1) -> str:
+    """Return why the run must be given up now; empty if it need not. It may have ``times`` the usual size."""
     nodes = len(writer.header.nodes)
-    if writer.count > most_records(nodes):
-        return describe_runaway(nodes, at_us)
-    megabytes = _MEGABYTES * nodes
+    if writer.count > times * most_records(nodes):
+        return describe_runaway(nodes, at_us, times)
+    megabytes = times * _MEGABYTES * nodes
     if writer.length > megabytes << 20:
         return f"its recording grows: more than {megabytes} MB {_within(nodes, at_us)}"
     return ""
@@ -124,16 +124,19 @@ def run_to_end(
     end_us: int,
     interrupted: Callable[[int], str],
     progress: Callable[[int], None] = lambda done: None,
+    is_bounded: bool = False,
 ) -> str:
     """Execute a whole run as fast as possible; return why it ended. See ``build``.
 
     ``interrupted`` is called repeatedly with the virtual time; a text that it returns ends the run. The run of a
-    scenario is given up where it exceeds the limits of ``runaway``.
+    scenario is given up where it exceeds the limits of ``runaway_reason``; one that ``is_bounded``, where it
+    exceeds them in a second.
     """
     writer, simulation = build(config, progress)
 
     def given_up() -> str:
-        return runaway_reason(writer, simulation.now_us) if config.scenario else ""
+        seconds = simulation.now_us // 1_000_000 if is_bounded else 0
+        return runaway_reason(writer, simulation.now_us, 1 + seconds) if config.scenario or is_bounded else ""
 
     with contextlib.closing(writer):
         why = ""
