@@ -84,8 +84,8 @@ def test_a_file_that_was_edited_is_loaded_again(tmp_path: Path) -> None:
     assert _notes(lab.simulate(f"{path}:Mine", 3)) == {"mended"}
 
 
-def test_a_file_beside_it_that_was_edited_is_loaded_again(tmp_path: Path) -> None:
-    """Not the module of the test that calls, though it may lie beside it."""
+def test_a_file_that_it_imports_is_loaded_again(tmp_path: Path) -> None:
+    """Once it was edited."""
     for text in ("one", "another"):
         _save(tmp_path / "words_of_mine.py", f'TEXT = "{text}"\n')
         path = _mine(tmp_path, "x", "from words_of_mine import TEXT\nMine.note_text = TEXT")
@@ -186,7 +186,7 @@ def test_a_run_that_is_stopped_is_no_result(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.undo()
     monkeypatch.setattr(execution, "LEAST_FREE_MB", 1 << 40)
     with pytest.raises(lab.UserError, match=r"the run was stopped: the disk has only .*; set TMPDIR"):
-        lab.simulate("bully", 3, for_="60s")
+        lab.simulate("bully", 3, for_="2000s")
 
 
 def test_a_list_of_one_node_is_that_node() -> None:

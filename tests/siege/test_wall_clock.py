@@ -35,6 +35,7 @@ USES = {
     "worlds/campaign/campaign_recording.py": (1, "the date of a campaign"),
     "worlds/host/host.py": (1, "the date of a run"),
     "worlds/loading/config.py": (2, "the date of a run, and in its name"),
+    "worlds/loading/user_module.py": (1, "whether a file has changed"),
 }
 """By file, how often the wall clock is read, and what for: never for a duration, a timeout or an order."""
 

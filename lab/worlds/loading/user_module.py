@@ -124,8 +124,8 @@ def load_module(named: Path) -> ModuleType:
         sys.modules.update({name: other for name, other in forgotten.items() if name not in sys.modules})
         if folder not in sys.path:
             sys.path.append(folder)
-    beside = {other: Path(file) for other in sys.modules.keys() - before if (file := _file_in(folder, other))}
-    _LOADED[name] = {name: (path, stamp), **{other: (file, _stamp(file)) for other, file in beside.items()}}
+    imported = {other: Path(file) for other in sys.modules.keys() - before if (file := _file_in(folder, other))}
+    _LOADED[name] = {name: (path, stamp), **{other: (file, _stamp(file)) for other, file in imported.items()}}
     watch_steps()  # and its properties, which any process may evaluate
     return module
 
