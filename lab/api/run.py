@@ -145,8 +145,13 @@ class Run:
         """The verdict on what the clients were answered; None without clients."""
         return check_clients(self._folds[2])
 
-    def explain(self, violation: Violation) -> list[ExplanationLine]:
-        """Return the events that led to a violation (``verdict.first``), each with its record and its time."""
+    def explain(self, violation: Violation | None) -> list[ExplanationLine]:
+        """Return the events that led to a violation (``verdict.first``), each with its record and its time.
+
+        Raises UserError for None, which ``first`` is if the assertion was not violated.
+        """
+        if violation is None:
+            raise UserError("there is no violation to explain: the assertion was not violated in this run")
         return explain_violation(self._store, violation)
 
     @property

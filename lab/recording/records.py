@@ -78,8 +78,8 @@ def _format_setting(name: str, value: Any) -> str:
         return value
     if isinstance(value, int) and name.endswith("_us"):
         return format_us(value)
-    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return ",".join(value)
+    if isinstance(value, list | tuple) and all(isinstance(each, str | int | float) for each in value):
+        return ",".join(_format_setting("", each) for each in value)
     is_plain = value is None or isinstance(value, int | float)  # nothing else can be set
     return msgspec.json.encode(value).decode() if is_plain else "…"
 

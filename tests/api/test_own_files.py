@@ -219,6 +219,12 @@ def test_a_time_after_the_end_is_none_of_the_run() -> None:
         run.state_at(-1)
 
 
+def test_what_was_not_violated_has_no_explanation() -> None:
+    run = lab.simulate("bully", 3, for_="2s")
+    with pytest.raises(lab.UserError, match="there is no violation to explain"):
+        run.explain(run.verdicts[0].first)
+
+
 def test_a_child_that_was_forked_does_not_remove_the_recording() -> None:
     """It may end in any way."""
     command = (
