@@ -194,5 +194,8 @@ def test_settings_have_the_form_of_set() -> None:
         "without=one,other",
     )
     assert info.title == "field above ring"
-    assert ProtocolInfo("own", {"kinds": [1, 2], "names": ["a", "b"]}, "", "").settings == ("kinds=1,2", "names=a,b")
+    assert ProtocolInfo("own", {"kinds": [1, 2], "names": ["a", "b"]}, "", "").settings == (
+        "kinds=1,2",
+        "names=a,b",
+    )
     assert ProtocolInfo("odd", {"a": [[1]], "b_us": "soon"}, "", "").settings == ("a=…", "b=soon")
