@@ -92,6 +92,12 @@ def test_a_file_that_it_imports_is_loaded_again(tmp_path: Path) -> None:
         assert _notes(lab.simulate(f"{path}:Mine", 3)) == {text}
 
 
+def test_a_file_is_not_executed_in_its_package(tmp_path: Path) -> None:
+    path = _mine(tmp_path, "x", "from .words import TEXT")
+    with pytest.raises(lab.UserError, match=r"mine\.py:13: .*not in its package: import the files beside it by"):
+        lab.simulate(f"{path}:Mine", 3)
+
+
 def test_a_class_runs_or_is_refused(tmp_path: Path) -> None:
     """Nodes load it by its name from the top level of its file."""
     inner = "class Outer:\n    class Mine(Mine):\n        pass\n"

@@ -101,7 +101,7 @@ def load_module(named: Path) -> ModuleType:
         raise TargetError(f"{named}: {error.strerror}") from None
     before = {*sys.modules}
     module = sys.modules[name] = ModuleType(name)
-    module.__file__ = str(path)
+    module.__file__, module.__package__ = str(path), ""
     vars(module)["print"] = _print
     folder = str(path.parent)
     forgotten = _forget_namesakes(path.parent)
@@ -160,6 +160,8 @@ def _describe_error(error: BaseException, named: Path, folder: Path) -> str:
     if isinstance(error, SyntaxError):
         lines.append((error.filename or "", error.lineno or 1))
         text = error.msg
+    if isinstance(error, ImportError) and "relative import" in text:
+        text += "; it is executed by itself, not in its package: import the files beside it by their names alone"
     own = [(Path(file).name, number) for file, number in lines if Path(file).parent == folder]
     place = f"{named.with_name(own[-1][0])}:{own[-1][1]}" if own else str(named)
     return (
