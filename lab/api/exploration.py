@@ -74,10 +74,11 @@ class Exploration:
 
     @property
     def holds(self) -> bool:
-        """True if no bound stopped the search, nothing failed, and every promised assertion was judged."""
+        """True if no bound stopped the search, nothing was violated, and every promised assertion was judged."""
         promises = promises_of(self._campaign.header_of(self._protocol, self._outcome.set_up))
         judged = {each.assertion for each in self._outcome.assertions if each.is_judged}
-        return bool(promises) and judged.issuperset(promises) and not self.tally.stopped_by and not self.failures
+        is_whole = bool(promises) and judged.issuperset(promises) and not self.tally.stopped_by
+        return is_whole and not self.failures and not self.excused
 
     @cached_property
     def verdicts(self) -> dict[str, str]:

@@ -184,6 +184,10 @@ def print_explored(campaign: ExplorationCampaign, found: Sequence[SetUpOutcome])
             style="bold red" if is_failure else "",
         )
     TerminalConsole(highlight=False, markup=False).print(table)
+    for text in dict.fromkeys(
+        f"{each.assertion}: {each.verdict}" for outcome in found for each in outcome.assertions if each.is_in_error
+    ):
+        print_wrapped(text)
     ignored = list(dict.fromkeys(text for each in found for text in each.not_distinguished))
     if ignored:
         print_wrapped(f"completely, except for differences that the search ignores: {'; '.join(ignored)}")
@@ -243,6 +247,8 @@ def _junit_suite(campaign: ExplorationCampaign, found: Sequence[SetUpOutcome], s
     for outcome in found:
         place = f"explore.{campaign.base.protocol.title} ({outcome.set_up.description})"
         for each in outcome.assertions:
-            failure = (f"{each.assertion}: {each.verdict}",) if each.violated else ()
-            cases.append(JUnitCase(place, each.assertion, failure, "" if each.is_judged else each.verdict))
+            has_failed = each.violated or each.is_in_error
+            failure = (f"{each.assertion}: {each.verdict}",) if has_failed else ()
+            skipped = "" if each.is_judged or has_failed else each.verdict
+            cases.append(JUnitCase(place, each.assertion, failure, skipped))
     return JUnitSuite("explore", cases, seconds)

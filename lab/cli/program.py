@@ -12,7 +12,14 @@ from typer import Option
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_USAGE, fail, has_terminal, set_output_encoding
+from lab.cli.terminal import (
+    EXIT_CLOSED_PIPE,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    fail,
+    has_terminal,
+    set_output_encoding,
+)
 from lab.output import print_error, print_line, print_text
 from lab.text import UserError
 
@@ -140,11 +147,11 @@ def run_commands() -> int:
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # typer's reaction to a closed pipe: lab show … | head
             _discard_output()
-            return 0
+            return EXIT_CLOSED_PIPE
         raise
     except BrokenPipeError:
         _discard_output()
-        return 0
+        return EXIT_CLOSED_PIPE
     except UnicodeEncodeError as error:  # only names of files can hold such characters
         fail(f"{error.object} is not valid UTF-8, so it cannot be recorded; rename the file")
     except OSError as error:

@@ -22,6 +22,8 @@ from lab.text import UserError, remove_controls
 EXIT_NOT_AS_EXPECTED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+EXIT_CLOSED_PIPE = 141
+"""As of a program that SIGPIPE ends: nobody has read the verdict."""
 
 
 class UsageError(UserError):

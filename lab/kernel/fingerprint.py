@@ -8,6 +8,7 @@ begun are equal above a bound (timer abstraction). Auxiliary fields are left out
 """
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable
 from copy import copy
 from enum import Enum
@@ -140,6 +141,11 @@ def fingerprint(node: Node, now_us: int, old_us: int, asked: Container[str]) -> 
         return None
 
 
+def count_timers(node: Node) -> int:
+    """Return how many procedures of the node wait for a time."""
+    return sum(running.until_us is not None and running.timer is not None for running in node._running.values())
+
+
 class _OpaqueError(Exception):
     pass
 
@@ -165,7 +171,7 @@ def _condition(condition: Callable[[], bool], canonical: Callable[[Any], Hashabl
         raise _OpaqueError
     cells = tuple(canonical(cell.cell_contents) for cell in function.__closure__ or ())
     return (
-        function.__qualname__,
+        function.__code__,  # two of one name may differ
         cells,
         canonical(function.__defaults__),
         canonical(getattr(condition, "__self__", None)),
@@ -178,12 +184,16 @@ def _suspended(coroutine: Any, canonical: Callable[[Any], Hashable]) -> tuple[Ha
     if frame.f_globals is vars(kernel_protocol):  # the wait itself is already in the trap
         return (frame.f_code.co_name,)
     variables, awaited = frame.f_locals, coroutine.cr_await
-    known = (variables, awaited, coroutine.__name__, coroutine.__qualname__, *variables.values())
-    hidden = [
-        each
-        for each in gc.get_referents(coroutine)
-        if not isinstance(each, _MACHINERY) and not any(each is one for one in known)
-    ]
+    in_cells = {*frame.f_code.co_cellvars, *frame.f_code.co_freevars}
+    local = (value for name, value in variables.items() if name not in in_cells)
+    # each is expected once: a value of which an expression waits may be that of a variable, too
+    expected = Counter(map(id, (variables, awaited, coroutine.__name__, coroutine.__qualname__, *local)))
+    hidden = []
+    for each in gc.get_referents(coroutine):
+        if expected[id(each)] > 0:
+            expected[id(each)] -= 1
+        elif not isinstance(each, _MACHINERY):
+            hidden.append(each)
     loops = tuple(canonical(_left_in(each)) for each in hidden)
     in_order = sorted(variables.items())  # a frame that was asked before has them in the order of their first use
     values = tuple((name, canonical(value)) for name, value in in_order)

@@ -97,6 +97,7 @@ class Judge:
         self._assumptions = properties.assumptions
         self._types = properties.types
         self._views = {node: LocalState(node) for node in nodes}
+        self._assumption_errors: dict[str, str] = {}
         self._state = GlobalState(self._views, self._types)
         self._changed = False
         self._changed_fields: set[str] = set()
@@ -207,8 +208,9 @@ class Judge:
 
     @property
     def errors(self) -> dict[str, str]:
-        """The errors in the code of assertions, by assertion; from the first on, it is not judged any more."""
-        return {name: checker.error for name, checker in self._checkers.by_name.items() if checker.error}
+        """The errors in the code of assertions, which are judged no more from the first on, and of assumptions."""
+        found = {name: checker.error for name, checker in self._checkers.by_name.items() if checker.error}
+        return {**found, **self._assumption_errors}
 
     @property
     def not_loaded(self) -> dict[str, str]:
@@ -513,7 +515,7 @@ class Judge:
         state.broken = frozenset(each for each in conditions.broken if isinstance(each, int))
         state.ever_broken, state.failures = conditions.ever_broken, conditions.failures
         for assumption in self._assumptions:
-            conditions.assume(assumption.id, _violation_of(assumption, state), self.at_us)
+            conditions.assume(assumption.id, self._violation_of(assumption, state), self.at_us)
         for checker in self._checkers.of_states:
             if not only or not only.isdisjoint(checker.assertion.reads):
                 checker.update(state, self.number)
@@ -540,6 +542,15 @@ class Judge:
         if record <= epoch.record:
             return self._state_of(epoch, epoch.text)
         return WitnessState(node, record, at_us, describe_state(self._views[node]))
+
+    def _violation_of(self, assumption: Assumption, state: GlobalState) -> str | None:
+        """Return how a state violates an assumption of the user's own; None if it holds. An error violates it."""
+        try:
+            found = evaluate(assumption, state)
+        except PropertyError as error:
+            self._assumption_errors.setdefault(assumption.id, str(error))
+            return str(error)
+        return found.text if isinstance(found, Counterexample) else None
 
     # liveness
 
@@ -618,15 +629,6 @@ def _broken_by_mix(header: Header) -> dict[int | str, Broken]:
 
 def _in_order(broken: dict[int | str, Broken]) -> tuple[Broken, ...]:
     return tuple(broken[each] for each in sorted(broken, key=lambda each: (isinstance(each, str), each)))
-
-
-def _violation_of(assumption: Assumption, state: GlobalState) -> str | None:
-    """Return how a state violates an assumption of the user's own; None if it holds. An error violates it."""
-    try:
-        found = evaluate(assumption, state)
-    except PropertyError as error:
-        return str(error)
-    return found.text if isinstance(found, Counterexample) else None
 
 
 class _Checkers:

@@ -16,6 +16,10 @@ from lab.recording.snapshot import NodeState
 T = TypeVar("T")
 
 
+_WITHHELD = object()
+"""Stands for the value of a field that properties must not read."""
+
+
 class LocalState(NodeState, frozen=True):
     """The state of a node, with the declared fields of its protocol as attributes: ``node.term``.
 
@@ -36,9 +40,13 @@ class LocalState(NodeState, frozen=True):
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self.values[name]
+            value = self.values[name]
         except KeyError:
             pass
+        else:
+            if value is _WITHHELD:
+                raise AttributeError(f"{name} is auxiliary: an exploration does not tell states apart by it")
+            return value
         if name.startswith("__"):
             raise AttributeError(name)
         known = ", ".join(self.values) or "none: it is down"
@@ -153,6 +161,19 @@ def _cliques(nodes: tuple[int, ...], cut: frozenset[tuple[int, int]]) -> list[tu
     return found
 
 
+class TimelessState(GlobalState):
+    """A global state of an exploration, which knows no times."""
+
+    @property
+    def at_us(self) -> int:
+        """Raise AttributeError: what a property says of times is not judged there."""
+        raise AttributeError("an exploration has no times: at_us is known in runs alone")
+
+    @at_us.setter
+    def at_us(self, at_us: int) -> None:
+        pass
+
+
 class FieldTypes:
     """The declared types of a protocol's fields, and its parameters; without a protocol, values stay plain."""
 
@@ -181,12 +202,12 @@ class FieldTypes:
             values[name] = Log(_convert(entry, kind) for entry in values[name])
         return values
 
-    def local_state(self, view: NodeState) -> LocalState:
-        """Return the local state with typed values; without values if the node is down."""
+    def local_state(self, view: NodeState, without: frozenset[str] = frozenset()) -> LocalState:
+        """Return the local state with typed values; with none if it is down. Those of ``without`` are withheld."""
         is_alive = view.process in ("running", "paused")
-        return LocalState(
-            view.id, view.process, state=view.state, values=self.initial(view.state) if is_alive else {}
-        )
+        values = self.initial(view.state) if is_alive else {}
+        values.update(dict.fromkeys(without & values.keys(), _WITHHELD))
+        return LocalState(view.id, view.process, state=view.state, values=values)
 
 
 def _convert(value: Any, kind: Any) -> Any:

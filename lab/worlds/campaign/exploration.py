@@ -327,8 +327,9 @@ def _without_violation(explorer: Explorer, assertion: str) -> str:
     if lives and assertion != ENDS.id and not tally.stopped_by and not explorer.was_met(assertion):
         return f"{NOT_JUDGED}: no running node is left to agree"
     if lives and (tally.stopped_by or not explorer.judges_liveness):
-        if not explorer.was_met(assertion):
-            return f"{NOT_JUDGED}: it holds in none of these states yet"
+        if not (explorer.was_met(assertion) and explorer.has_ended):
+            never, yet = "it holds in none of these states yet", "no execution came to its end in these states"
+            return f"{NOT_JUDGED}: {yet if explorer.was_met(assertion) else never}"
         agreed = dict.fromkeys((A2.id, A4.id), "all agree")
         so = {
             **agreed,
@@ -338,4 +339,6 @@ def _without_violation(explorer: Explorer, assertion: str) -> str:
         }
         return f"{NOT_JUDGED}; but in every state without further events, {so.get(assertion, 'it holds')}"
     is_whole = not tally.stopped_by and not explorer.not_distinguished
-    return "holds" if is_whole else f"no violation in {format_count(tally.states, 'state')}"
+    found = "holds" if is_whole else f"no violation in {format_count(tally.states, 'state')}"
+    own = " in the end; whether it stays so, and in time, is not judged"
+    return f"{found}{own if explorer.is_own_goal(assertion) else ''}"

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from lab.kernel import CommandInput
 from lab.properties.assertions import RAISES
-from lab.properties.declarations import OverHistory
+from lab.properties.declarations import Eventually, OverHistory
 from lab.properties.history_verdict import GivenCalls
 from lab.properties.registry import RunProperties
 from lab.protocols import Algorithm
@@ -158,6 +158,8 @@ class Explorer:
         self.liveness = [each.id for each in self._judge.liveness]
         self.judges_liveness = bool(self.liveness) and not BREAKS[self._timeouts]
         self._graph = StateGraph() if self.judges_liveness else None
+        self.has_ended = False
+        """True once a state without further events was met."""
         self.first_found: dict[str, int] = {}
         self.broken: dict[str, tuple[int | str, ...]] = {}
         self._parents = array("q")
@@ -180,8 +182,12 @@ class Explorer:
             found.append(f"pauses longer than {format_us(_LONGEST_PAUSE_T * self._header.timing.t_us)}")
         if self._timeouts == "synchronous":
             found.append("arrivals between two instants at which a timer or a deadline is due")
+        if self._timeouts not in ("prompt", "synchronous") and self.locals.has_timers:
+            found.append("messages that a node gets between two of its timers")
         if self.locals.has_drawn:
             found.append("random numbers other than the least and the greatest")
+        if self.locals.has_drawn_many:
+            found.append("of the later numbers in a step that draws more than four, all but the least")
         return found
 
     def why_not_judged(self, assertion: str) -> str:
@@ -264,6 +270,7 @@ class Explorer:
                     progress()
                 state = successors.unpack(packed)
                 steps, faults = successors.ways(packed, state)
+                self.has_ended |= not steps
                 if not steps and self._verdicts[number].owed:
                     for name in self._owed_in(number):
                         self._violated(name, number, self._judge.broken(name, state))
@@ -305,6 +312,11 @@ class Explorer:
         owed = self._verdicts[number].owed
         names = (each.assertion for each, place in self._judge.obligations.items() if owed >> place & 1)
         return [*dict.fromkeys(names)]
+
+    def is_own_goal(self, assertion: str) -> bool:
+        """Return whether it is a property of the user's own that must hold in the end, and from then on."""
+        own = (each.id for each in self._judge.liveness if isinstance(each, Eventually) and each.place)
+        return assertion in own
 
     def was_met(self, liveness: str) -> bool:
         """Return whether a liveness property holds, or something is owed by it, in some state."""

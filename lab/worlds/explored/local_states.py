@@ -26,6 +26,7 @@ from lab.kernel.fingerprint import (
     HEARD,
     QuiescentSnapshot,
     age_instants,
+    count_timers,
     fingerprint,
     oldest_us,
     quiescent_snapshot,
@@ -129,7 +130,10 @@ class LocalStates:
 
     For each: whether the node is ``alive``; ``due_us``, the time until its next timer, or None; ``suspicions``,
     what this timer gives up; ``views``, what the properties observe of it. ``replays`` counts how often a node was
-    set up and fed an input. ``has_drawn``: a node has drawn random numbers, of which only the extremes are tried.
+    set up and fed an input. ``has_drawn``: a node has drawn random numbers, of which only the extremes are tried;
+    ``has_drawn_many``: so many in a step that of the later ones only the least are. ``has_timers``: several at
+    once.
+    ``auxiliary``: the fields by which no states are told apart.
     """
 
     def __init__(
@@ -143,7 +147,11 @@ class LocalStates:
         self.suspicions: list[Suspicion] = []
         self.views: list[NodeState] = []
         self.replays = 0
-        self.has_drawn = False
+        self.has_drawn = self.has_drawn_many = False
+        self.has_timers = False
+        self.auxiliary = frozenset(
+            field.name for node in roster.ids for field in roster.protocol_of(node).fields if field.auxiliary
+        )
         self._roster = roster
         self._queues = queues
         self._ages = ages
@@ -257,6 +265,7 @@ class LocalStates:
                 found.append(transition)
                 continue
             self.has_drawn = True
+            self.has_drawn_many |= len(plan) >= _MOST_CHOICES
             plans += [(*plan, draw) for draw in (_EXTREMES if len(plan) < _MOST_CHOICES else _EXTREMES[-1:])]
         return found
 
@@ -303,6 +312,7 @@ class LocalStates:
         known = self._numbers.get((node.id, key))
         if known is not None:
             return known
+        self.has_timers |= count_timers(node) > 1
         rest = quiescent_snapshot(node)
         if rest is not None:
             past = _Past(rest, (), past.now_us)

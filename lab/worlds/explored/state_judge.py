@@ -30,7 +30,7 @@ from lab.properties.declarations import (
     owed_items,
 )
 from lab.properties.registry import RunProperties
-from lab.properties.states import GlobalState, LocalState
+from lab.properties.states import GlobalState, LocalState, TimelessState
 from lab.properties.verdicts import ERROR_IN_CODE
 from lab.recording.snapshot import NodeState
 from lab.worlds.explored.local_states import LocalStates
@@ -95,6 +95,7 @@ class StateJudge:
         self._needs_past = is_own or no_failure_yet in properties.assumptions
         self._begun: tuple[int, int, int, tuple[int, ...]] = (0, 0, 0, ())
         self._types = properties.types
+        self._auxiliary = locals_.auxiliary
         self._ids = ids
         self._locals = locals_
         self._moves = moves
@@ -121,7 +122,8 @@ class StateJudge:
         if name == RAISES.id:
             return ""
         assertion, memories = self._assertions[name], self._moves.memories
-        if error := self.errors.get(name) or memories.errors.get(name):
+        relied = (self.errors.get(each, "") for each in self._relies_on.get(name, ()) if isinstance(each, str))
+        if error := self.errors.get(name) or memories.errors.get(name) or next(filter(None, relied), ""):
             return f"{ERROR_IN_CODE}: {error}"
         match assertion:
             case Agreement() if len(self._concerned[name]) < 2:
@@ -196,7 +198,7 @@ class StateJudge:
 
     def _typed(self, view: NodeState) -> LocalState:
         if self._types is not None:
-            return self._types.local_state(view)
+            return self._types.local_state(view, without=self._auxiliary)
         return LocalState(view.id, view.process, state=view.state)
 
     def _view_class(self, view: NodeState) -> int:
@@ -226,9 +228,11 @@ class StateJudge:
 
     def _judge(self, classes: tuple[int, ...], state: State) -> StateVerdict:
         views = [self._views[observed] for observed in classes]
-        whole = GlobalState(dict(zip(self._ids, views, strict=True)), self._types)
+        whole = TimelessState(dict(zip(self._ids, views, strict=True)), self._types)
         whole.cut = self._moves.cuts.links_of(state[CUT])
         kills, cuts, pauses = self._past(state)
+        paused = any(view.process == "paused" for view in views)
+        whole.broken = frozenset((*self._begun[-1], *((8,) if whole.cut else ()), *((9,) if paused else ())))
         whole.failures = kills + sum(view.process == "failed" for view in views)
         whole.ever_broken = frozenset((*self._begun[-1], *((8,) if cuts else ()), *((9,) if pauses else ())))
         claims = zip(*(self._claims[observed] for observed in classes), strict=True)
@@ -238,7 +242,9 @@ class StateJudge:
         if any(view.process == "failed" for view in views):
             violated.append(RAISES.id)
         violated += self._moves.memories.violated[state[MEMORIES]]
-        unmet = tuple(each.id for each in self._assumptions if self._is_violated(each, whole))
+        # an error violates it, as in a run
+        assumptions = self._assumptions
+        unmet = tuple(each.id for each in assumptions if self._is_violated(each, whole) or each.id in self.errors)
         owed = 0
         for liveness in self.liveness:
             for obligation in self._owed(liveness, whole, unmet):
@@ -248,7 +254,7 @@ class StateJudge:
     def is_settled(self, state: State) -> bool:
         """Return whether all is done in the state that a cluster without faults must do."""
         views = [self._locals.views[local] for local in state[: len(self._ids)]]
-        whole = GlobalState({view.id: self._typed(view) for view in views}, self._types)
+        whole = TimelessState({view.id: self._typed(view) for view in views}, self._types)
         return not list(self._owed(self._settled, whole, ()))
 
     def _owed(
