@@ -316,6 +316,8 @@ class StudentApp(AttendingApp):
     # drawing
 
     def _show(self) -> None:
+        if not self.screen_stack:  # the application is ending, and this timer is the last to fire
+            return
         self.keep_up()
         shown = self._shown
         follows = self.is_following and isinstance(shown, StepScreen)  # not from a branch above it
