@@ -20,6 +20,7 @@ from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, mutants_of
 from lab.worlds.mutation.mutation_campaign import (
     COST,
+    IN_PROPERTY,
     NOT_JUDGED,
     Behaviour,
     Killer,
@@ -153,6 +154,24 @@ def test_a_mutant_is_killed_if_an_assertion_is_judged_no_more() -> None:
     ((_, outcome),) = _tested(campaign, explores=False)
     assert min(campaign.count_judged()[name] for name in ("K1", "K2")) > 0
     assert outcome == MutantOutcome(outcome.number, "killed", NOT_JUDGED, "judged in no run: K1, K2", 3)
+
+
+def test_a_mutant_is_killed_by_an_error_in_a_property(tmp_path: Path) -> None:
+    """It shows a state that the property does not expect, and ``lab check`` would report that."""
+    properties = tmp_path / "expects.py"
+    properties.write_text(
+        "from lab.properties import GlobalState, Outcome, invariant\n\n\n@invariant\n"
+        "def is_known(state: GlobalState) -> Outcome:\n"
+        '    """Each count is one of those known."""\n'
+        "    return all({0: 1, 1: 1, 2: 1}[node.count] for node in state)\n"
+    )
+    campaign = _campaign(f"{BEACON} with {properties}", runs=3)
+    campaign.mutants = tuple(
+        each for each in campaign.mutants if each.summary == "if self.count < MOST: → if True:"
+    )
+    ((_, outcome),) = _tested(campaign, explores=False)
+    assert (outcome.result, outcome.by) == ("killed", IN_PROPERTY)
+    assert "is_known raises expects.py:7: KeyError: 3" in outcome.text
 
 
 def test_what_other_runs_judge_is_judged() -> None:

@@ -56,7 +56,9 @@ from lab.worlds.watchdog import time_limit
 
 ENDLESS = "endless step"
 RUNAWAY = "runaway"
-"""Causes of a mutant's end other than assertions: a step that does not end, and messages that multiply."""
+IN_PROPERTY = "error in a property"
+"""Causes of a mutant's end other than assertions: a step that does not end, messages that multiply, and a state
+that a property of the user's does not expect."""
 NOT_JUDGED = "not judged"
 COST = "cost"
 """Others: an assertion that is judged in no run of the mutant, and calm runs that cost more."""
@@ -411,6 +413,9 @@ def _run_once(
     if violation is None:
         if trial.given_up:
             return RUNAWAY, f"seed {schedule.seed}: its messages multiply"
+        if trial.errors:
+            name, error = next(iter(trial.errors.items()))
+            return IN_PROPERTY, f"seed {schedule.seed}: {name} raises {error}"
         return Behaviour.of(trial)
     is_endless = violation.assertion == RAISES.id and violation.text.startswith(_TOO_LONG)
     return ENDLESS if is_endless else violation.assertion, str(violation)
