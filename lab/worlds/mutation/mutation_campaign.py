@@ -411,14 +411,18 @@ def _run_once(
     owed.difference_update(trial.judged)
     violation = _first_failure(campaign, trial.violations)
     if violation is None:
-        if trial.given_up:
-            return RUNAWAY, f"seed {schedule.seed}: its messages multiply"
-        if trial.errors:
-            name, error = next(iter(trial.errors.items()))
-            return IN_PROPERTY, f"seed {schedule.seed}: {name} raises {error}"
-        return Behaviour.of(trial)
+        return _end_of(trial, schedule.seed)
     is_endless = violation.assertion == RAISES.id and violation.text.startswith(_TOO_LONG)
     return ENDLESS if is_endless else violation.assertion, str(violation)
+
+
+def _end_of(trial: Trial, seed: int) -> tuple[str, str] | Behaviour:
+    """Return the same of a run in which nothing is violated."""
+    if trial.given_up:
+        return RUNAWAY, f"seed {seed}: its messages multiply"
+    for name, error in trial.errors.items():
+        return IN_PROPERTY, f"seed {seed}: {name} raises {error}"
+    return Behaviour.of(trial)
 
 
 def _run_calmly(job: MutationJob, mutant: type[Algorithm]) -> tuple[str, str] | None:
