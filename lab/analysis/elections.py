@@ -105,9 +105,10 @@ class ElectionLog:
         cluster = self._cluster
         if not may_change_leader(record):
             return
-        agreed = agreed_coordinator(cluster.nodes)
+        nodes = cluster.statuses
+        agreed = agreed_coordinator(nodes)
         if agreed is None:
-            lost = self._last is not None and cluster.nodes[self._last].process != "running"
+            lost = self._last is not None and nodes[self._last].process != "running"
             if lost and self._lost_at_us is None:
                 self._lost_at_us = cluster.at_us
         elif self.coordinator is None:
@@ -159,7 +160,7 @@ class Leadership:
 
     def _update(self) -> None:
         cluster = self._cluster
-        running = [view for view in cluster.nodes.values() if view.process == "running"]
+        running = [view for view in cluster.statuses.values() if view.process == "running"]
         leaders = {view.id for view in running if view.leads}
         self._was_led |= bool(leaders)
         led = bool(leaders) and not any(_follows_no_leader(view, leaders) for view in running)
@@ -211,7 +212,7 @@ class DecisionLog:
     def __init__(self, cluster: ClusterState) -> None:
         self.cluster = cluster
         self.decision: LeaderDecision | None = None
-        self.leaders = settled_leaders(cluster.nodes)
+        self.leaders = settled_leaders(cluster.statuses)
 
     def observe(self, record: Record | None) -> None:
         """Apply the next record of the run."""
@@ -219,7 +220,7 @@ class DecisionLog:
         self.cluster.apply(record)
         if not may_change_leader(record):
             return
-        nodes, was_settled = self.cluster.nodes, self.leaders
+        nodes, was_settled = self.cluster.statuses, self.leaders
         if any(view.process == "absent" for view in nodes.values()):
             return
         self.leaders = settled_leaders(nodes)

@@ -63,8 +63,8 @@ def _short(value: object) -> str:
 def _short_log(log: Log[object]) -> str:
     """Return the last entries of a log, which decide: ``[…, yes 2.2, commit 2.1]``."""
     shown: list[str] = []
-    for entry in reversed(list(log)):
-        text = _short(entry)
+    for place in range(len(log) - 1, -1, -1):
+        text = _short(log[place])
         if shown and sum(map(len, shown)) + len(text) > _LONGEST_LOG:
             return f"[{', '.join(['…', *shown])}]"
         shown.insert(0, text)

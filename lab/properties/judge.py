@@ -10,7 +10,7 @@ A recording may come from anywhere: impossible records are skipped, and nothing 
 """
 
 from bisect import insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -478,8 +478,7 @@ class Judge:
         forged, wiped = self._conditions.forged, self._conditions.wiped
         if self.assertions[name].marked:
             broken |= {each: why for each, why in ((3, forged), (4, wiped)) if why is not None}
-        for overdue in self._overdue():
-            broken.setdefault(overdue.assumption, overdue)
+        self._add_broken_by_late_messages(broken)
         relied = self.relies_on.get(name, ASSUMPTION_NUMBERS)
         if forged is not None:
             relied = (*relied, 3)  # a protocol that does not rely on 3 tolerates copies, not forgeries
@@ -489,19 +488,21 @@ class Judge:
         }
         return _in_order(matter), _in_order(others)
 
-    def _overdue(self) -> Iterator[Broken]:
-        """Yield the assumptions broken by messages that are overdue."""
+    def _add_broken_by_late_messages(self, broken: dict[int | str, Broken]) -> None:
+        """Add the assumptions that messages which are overdue break: each by the oldest of them."""
         for (source, serial), (stamp, sent_us, target) in self._in_flight.items():
             in_flight_us = self.at_us - sent_us
-            if in_flight_us <= self._tm_us:
+            if in_flight_us <= self._tm_us or (8 in broken and 9 in broken):
                 break  # in the order sent: the rest are younger
             if self._is_later_copy((source, serial)):
                 continue
-            broken = self._conditions.overdue(source, serial, target, sent_us, self.at_us)
-            if broken is not None and target in self._views and self._views[target].process == "running":
+            assumption = self._conditions.overdue(source, serial, target, sent_us, self.at_us)
+            if assumption is None or assumption in broken:
+                continue
+            if target in self._views and self._views[target].process == "running":
                 duration = format_us(round(in_flight_us, -3))
                 why = f"a message of {source} to {target} has been in flight for {duration}"
-                yield Broken(broken, why, stamp[self._causality.place[source]])
+                broken[assumption] = Broken(assumption, why, stamp[self._causality.place[source]])
 
     # global states
 

@@ -92,6 +92,14 @@ class ClusterState:
         return self._others
 
     @property
+    def statuses(self) -> dict[int, NodeState]:
+        """The nodes of the cluster, of which only the process and the variables of rule M2 may be read.
+
+        The others are not up to date, which saves copying the logs.
+        """
+        return self._nodes
+
+    @property
     def ids(self) -> tuple[int, ...]:
         """The ids of all nodes, those of the cluster first."""
         return (*self._nodes, *self._others)

@@ -4,8 +4,9 @@ from typing import Any, ClassVar, Self
 
 import pytest
 
+import lab
 from lab.kernel import Fired, Started, Step, procedure
-from lab.properties import assertions
+from lab.properties import assertions, judge
 from lab.properties.verdicts import Verdict
 from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm, Bully, TwoPhaseCommit, stacked
@@ -481,6 +482,27 @@ def test_a_transaction_is_judged_at_the_same_cost_however_many_there_were(monkey
         assert found["commits"].word == "holds"
         costs.append(len(seen) / count)
     assert costs[1] <= 1.1 * costs[0]
+
+
+def test_a_violation_costs_the_same_however_many_messages_are_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all that are held, the oldest is named, and no other is put into words."""
+    durations: list[int] = []
+    described = judge.format_us
+
+    def counted(us: int) -> str:
+        durations.append(us)
+        return described(us)
+
+    monkeypatch.setattr(judge, "format_us", counted)
+    costs = []
+    for seconds in (60, 240):
+        lines = ["at 2s hold 1<->5", "every 10s: pause 4", "every 13s: resume 4"]
+        run = lab.simulate("bully", 5, script=lines, for_=f"{seconds}s")
+        durations.clear()
+        found = sum(verdict.excused for verdict in run.verdicts)
+        assert found > 3
+        costs.append(len(durations) / found)
+    assert costs[1] <= 2 * costs[0]
 
 
 def test_a_node_that_does_not_show_that_it_is_uncertain() -> None:
