@@ -92,8 +92,11 @@ def find_cycles(
                     for anomaly in known
                     if orders or anomaly.violates("snapshot isolation")
                 ]
+            by_least: dict[int, list[set[int]]] = {}
+            for each in shown:
+                by_least.setdefault(min(each, default=-1), []).append(each)
             for component in graph.components(tuple(dict.fromkeys((*first, *rest))), cyclic):
-                if not any(each <= component for each in shown):
+                if not any(each <= component for least in component for each in by_least.get(least, ())):
                     own = SearchBudget(max_steps) if search is _SEARCHES[-1] else budget  # some cycle is there
                     cycle = graph.shortest_cycle(first, rest, component, own, search.apart)
                     if cycle:

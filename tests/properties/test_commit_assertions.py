@@ -6,7 +6,7 @@ import pytest
 
 import lab
 from lab.kernel import Fired, Started, Step, procedure
-from lab.properties import assertions, judge
+from lab.properties import assertions
 from lab.properties.verdicts import Verdict
 from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm, Bully, TwoPhaseCommit, stacked
@@ -14,6 +14,7 @@ from lab.protocols.e3pc import EnhancedThreePhaseCommit
 from lab.protocols.three_phase import InDoubtTransaction, ThreePhaseCommit
 from lab.protocols.transaction import Plan, State, Transaction
 from lab.recording.records import encode
+from lab.units import format_us
 from tests.harness import T_US, Rig
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 from tests.recording.test_mutations import ODD
@@ -487,13 +488,12 @@ def test_a_transaction_is_judged_at_the_same_cost_however_many_there_were(monkey
 def test_a_violation_costs_the_same_however_many_messages_are_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all that are held, the oldest is named, and no other is put into words."""
     durations: list[int] = []
-    described = judge.format_us
 
     def counted(us: int) -> str:
         durations.append(us)
-        return described(us)
+        return format_us(us)
 
-    monkeypatch.setattr(judge, "format_us", counted)
+    monkeypatch.setattr("lab.properties.judge.format_us", counted)
     costs = []
     for seconds in (60, 240):
         lines = ["at 2s hold 1<->5", "every 10s: pause 4", "every 13s: resume 4"]
