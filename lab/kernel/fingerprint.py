@@ -8,7 +8,6 @@ begun are equal above a bound (timer abstraction). Auxiliary fields are left out
 """
 
 import gc
-from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable
 from copy import copy
 from enum import Enum
@@ -187,11 +186,12 @@ def _suspended(coroutine: Any, canonical: Callable[[Any], Hashable]) -> tuple[Ha
     in_cells = {*frame.f_code.co_cellvars, *frame.f_code.co_freevars}
     local = (value for name, value in variables.items() if name not in in_cells)
     # each is expected once: a value of which an expression waits may be that of a variable, too
-    expected = Counter(map(id, (variables, awaited, coroutine.__name__, coroutine.__qualname__, *local)))
+    expected = [variables, awaited, coroutine.__name__, coroutine.__qualname__, *local]
     hidden = []
     for each in gc.get_referents(coroutine):
-        if expected[id(each)] > 0:
-            expected[id(each)] -= 1
+        place = next((place for place, one in enumerate(expected) if one is each), None)
+        if place is not None:
+            del expected[place]
         elif not isinstance(each, _MACHINERY):
             hidden.append(each)
     loops = tuple(canonical(_left_in(each)) for each in hidden)

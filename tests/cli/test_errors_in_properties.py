@@ -11,10 +11,10 @@ FILE = Path(__file__).parents[1] / "explored" / "honest.py"
 def test_an_error_in_an_assumption_is_one_of_the_run(lab: Lab) -> None:
     """In a run and in a campaign; and what relies on it is judged in no exploration."""
     options = ("--nodes", "2", "--sim", "--headless", "--for", "2s")
-    done = lab("run", f"{FILE}:Gate", *options)
+    done = lab("run", f"{FILE}:Turnstile", *options)
     assert done.status == 1
     assert "wrong is not judged: an error in its code: honest.py:" in done.err
-    done = lab("check", f"{FILE}:Gate", "--nodes", "2", "--runs", "2", "--faults", "kill", "--workers", "1")
+    done = lab("check", f"{FILE}:Turnstile", "--nodes", "2", "--runs", "2", "--faults", "kill", "--workers", "1")
     assert done.status == 1
     assert "wrong is not judged: an error in its code: honest.py:" in done.err
 

@@ -60,10 +60,10 @@ class Till(Algorithm):
         return 0 if answer is None else answer.amount
 
 
-class Gate(Algorithm):
+class Turnstile(Algorithm):
     """Node 1 waits for one of two conditions, which are functions of one name."""
 
-    name: ClassVar[str] = "gate"
+    name: ClassVar[str] = "turnstile"
 
     has_extra: bool = False
     has_amount: bool = False

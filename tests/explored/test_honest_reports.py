@@ -12,16 +12,16 @@ def _explored(protocol: str, nodes: int = 3, **more: Any) -> lab.Exploration:
     return lab.explore(f"{FILE}:{protocol}", nodes, **{"kills": 0, "timeouts": "prompt", **more})
 
 
-def test_a_value_that_an_expression_keeps_tells_states_apart() -> None:
+def test_a_value_that_an_expression_keeps_distinguishes_states() -> None:
     """Though a variable has the same: the sum is 0 or 1 when it is read, and so 3 or 4."""
     found = _explored("Till")
     assert "sums_differ" in found.failures
     assert found.is_exhaustive
 
 
-def test_conditions_of_one_name_are_told_apart() -> None:
+def test_conditions_of_one_name_are_distinguished() -> None:
     """Two executions differ in nothing else: in one the node goes on, in the other it waits for ever."""
-    assert {"nobody_passes", "nobody_waits"} <= {*_explored("Gate").failures}
+    assert {"nobody_passes", "nobody_waits"} <= {*_explored("Turnstile").failures}
 
 
 def test_where_a_node_has_several_timers_the_search_is_not_exhaustive() -> None:
@@ -51,7 +51,7 @@ def test_what_must_hold_in_the_end_is_not_judged_from_then_on() -> None:
     assert _explored("Clock", 2).verdicts["stays_on"] == words
 
 
-def test_a_bound_before_any_end_says_nothing_of_ends() -> None:
+def test_a_bound_before_any_end_shows_nothing_of_ends() -> None:
     assert _explored("Clock", 2, depth=2).verdicts["stays_on"].startswith("not judged: ")
 
 
