@@ -99,7 +99,7 @@ def describe_assertion(name: str) -> str:
 
 def _how(campaign: Campaign) -> str:
     if campaign.systematic:
-        return f"with up to {format_count(campaign.systematic, 'event')}, each at every point"
+        return f"with up to {format_count(campaign.systematic, 'event')}, each at a point of every situation"
     return f"from seed {campaign.seed} on"
 
 
@@ -155,7 +155,7 @@ def _print_left(totals: CampaignTotals, campaign: Campaign) -> None:
         events = format_count(campaign.systematic, "event")
         left = runs_left(totals, campaign)
         known = f"{format_count(left, 'run')} with at most {events}, and those that follow from these"
-        print_wrapped(f"left: {known}" if left else f"all runs with at most {events} were made")
+        print_wrapped(f"left: {known}" if left else f"all such runs with at most {events} were made")
         return
     share = unseen_share(totals)
     if share is not None:

@@ -149,7 +149,7 @@ def test_a_long_search_shows_progress_and_can_be_stopped(tmp_path: Path, monkeyp
     path = written(tmp_path / "run.jsonl")
     monkeypatch.setattr(seeking, "_AT_ONCE", 10)
     monkeypatch.setattr(seeking, "_CHUNK", 0)  # it never comes to an end
-    monkeypatch.setattr(seeking, "_CHUNKS_PER_MESSAGE", 1)
+    monkeypatch.setattr(seeking, "_BETWEEN_MESSAGES_S", 0.0)
 
     async def test(seen: Seen) -> None:
         seen.player.go(50)

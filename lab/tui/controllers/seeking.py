@@ -5,6 +5,7 @@ can wait for records that do not exist yet. A frozen simulation is resumed for t
 """
 
 import asyncio
+import time
 from functools import partial
 
 from textual.worker import Worker
@@ -21,9 +22,12 @@ from lab.tui.views.log_view import LogRows
 from lab.tui.widgets.prompts import CommandLine
 
 _AT_ONCE = 3000
-_CHUNK = 500
-"""Records searched within a key press, and between two checks for input."""
-_CHUNKS_PER_MESSAGE = 40
+"""Records searched within a key press."""
+_CHUNK = 20
+"""Records searched before the time is looked at: a predicate may go through a long log for each."""
+_AT_A_TIME_S = 0.03
+"""How long a search goes on before it lets keys be handled."""
+_BETWEEN_MESSAGES_S = 0.5
 _AGAIN_S = 0.05
 """Interval at which a live run is checked for new records."""
 
@@ -132,13 +136,17 @@ class SeekController:
         self._context.execute("freeze")
 
     async def _work_through(self, search: RecordSearch, label: str) -> None:
-        chunks = 0
+        yielded_s = noted_s = time.monotonic()
         while not search.advance(_CHUNK):
-            chunks += 1
-            if chunks % _CHUNKS_PER_MESSAGE == 0:
+            now_s = time.monotonic()
+            if now_s - yielded_s < _AT_A_TIME_S:
+                continue
+            if now_s - noted_s > _BETWEEN_MESSAGES_S:
                 place, last = max(0, search.place), len(self._context.player.store) - 1
                 self._context.notify(f"searching for {label}: record {place} of {last}; Esc stops")
+                noted_s = now_s
             await asyncio.sleep(0)
+            yielded_s = time.monotonic()
 
     def _show_result(self, search: RecordSearch, forward: bool, label: str) -> None:
         if search.found is None:

@@ -217,10 +217,10 @@ class LiveWorld(World[Connection]):
         self.deliver_due()
 
     def _receive_log(self, log: ProgramLog, line: bytes) -> None:
-        program = self.incarnations.get(log.id)
+        child, program = self._children[log.id], self.incarnations.get(log.id)
+        if child.number == log.number and line.strip():  # it may end before the other nodes are ready
+            child.last_log_line = line.decode("utf-8", "replace").strip()
         if isinstance(program, ProgramConnection) and program.number == log.number:
-            if line.strip():
-                self._children[log.id].last_log_line = line.decode("utf-8", "replace").strip()
             program.take_line(line, is_log=True)
             self._feed(program)
 
