@@ -26,7 +26,7 @@ _AT_ONCE = 3000
 _CHUNK = 20
 """Records searched before the time is looked at: a predicate may go through a long log for each."""
 _AT_A_TIME_S = 0.03
-"""How long a search goes on before it lets keys be handled."""
+"""The time for which a search goes on before keys are handled."""
 _BETWEEN_MESSAGES_S = 0.5
 _AGAIN_S = 0.05
 """Interval at which a live run is checked for new records."""
