@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["exclusive_lock", "owner_only", "temporary_name", "write_durably"]
+__all__ = ["exclusive_lock", "owner_only", "replacing", "temporary_name", "write_durably"]
 
 
 def owner_only(path: str, flags: int) -> int:
@@ -21,6 +21,24 @@ def owner_only(path: str, flags: int) -> int:
 def temporary_name(path: Path) -> Path:
     """Return a name for a file that will replace this one: known before it exists, so that it can be removed."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield the path to write to: that file replaces the other at the end, or is removed after any exception.
+
+    Nobody who has the old file open, or mapped, notices. A device, or a pipe, is written to itself.
+    """
+    path = path.resolve()
+    hidden = temporary_name(path) if path.is_file() or not path.exists() else path
+    try:
+        yield hidden
+        if hidden != path:
+            os.rename(hidden, path)
+    except BaseException:
+        if hidden != path:
+            hidden.unlink(missing_ok=True)
+        raise
 
 
 def write_durably(path: Path, data: bytes, is_private: bool = True) -> None:

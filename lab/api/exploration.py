@@ -78,7 +78,7 @@ class Exploration:
         promises = promises_of(self._campaign.header_of(self._protocol, self._outcome.set_up))
         judged = {each.assertion for each in self._outcome.assertions if each.is_judged}
         is_whole = bool(promises) and judged.issuperset(promises) and not self.tally.stopped_by
-        return is_whole and not self.failures and not self.excused
+        return is_whole and not self._outcome.found
 
     @cached_property
     def verdicts(self) -> dict[str, str]:
@@ -141,7 +141,7 @@ def explore(
     require_number("states", states, 1)
     if depth is not None:
         require_number("depth", depth, 1)
-    if commands is not None and isinstance(commands, str):
+    if isinstance(commands, str):
         commands = [commands]
     require_executable(cluster.members, cluster.settings.written)
     if isinstance(clients, str) or not all(isinstance(each, str) for each in clients):

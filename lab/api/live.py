@@ -172,8 +172,9 @@ def live(
     roles = arguments.roles(arguments.wanted(workload, clients, rate, services, model), None)
     lines = lines_of(script, arguments.scope(roles))
     folder = TemporaryFolder() if record is None else None
-    path = Path("" if record is None else record).absolute() if folder is None else folder.path / "run.jsonl"
-    path.unlink(missing_ok=True)  # another run may be open, and mapped: its file is replaced, not changed
+    path = Path(record or "run.jsonl").resolve() if folder is None else folder.path / "run.jsonl"
+    if path.is_file():
+        path.unlink()  # another run may be open, and mapped: its file is replaced, not changed
     config = RunConfig(
         new_run_name(arguments.protocol.name),
         arguments.settings.target,

@@ -34,7 +34,7 @@ from lab.api.arguments import (
     target_of,
     us_of,
 )
-from lab.durable import temporary_name
+from lab.durable import replacing
 from lab.export.excerpt import ExportError, ExportOptions, read_excerpt
 from lab.export.figure_options import figure_options
 from lab.export.svg_diagram import write_svg
@@ -246,15 +246,9 @@ class Run:
 
     def save(self, path: str | Path) -> None:
         """Write the recording to a file, which ``lab replay`` opens. Raises OSError."""
-        store, path = self._store, Path(path)
-        new = temporary_name(path)  # the file may be open, and mapped: it is replaced, not changed
-        try:
-            with new.open("xb") as file:
-                file.writelines(store.raw(number) + b"\n" for number in range(len(store)))
-            new.replace(path)
-        except BaseException:
-            new.unlink(missing_ok=True)
-            raise
+        store = self._store
+        with replacing(Path(path)) as new, new.open("wb") as file:
+            file.writelines(store.raw(number) + b"\n" for number in range(len(store)))
 
     # another run
 

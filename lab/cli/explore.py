@@ -309,10 +309,8 @@ def _junit_suite(document: ExploreDocument) -> JUnitSuite:
     cases = []
     for each in document.assertions:
         recorded = () if document.recording is None else (f"recorded: {document.recording}",)
-        has_failed = each.violated or each.is_in_error
-        failure = (f"{each.assertion}: {each.verdict}", *recorded) if has_failed else ()
-        skipped = "" if each.is_judged or has_failed else each.verdict
-        cases.append(JUnitCase(f"explore.{document.protocol}", each.assertion, failure, skipped))
+        failure = (f"{each.assertion}: {each.verdict}", *recorded) if each.has_failed else ()
+        cases.append(JUnitCase(f"explore.{document.protocol}", each.assertion, failure, each.why_skipped))
     return JUnitSuite("explore", cases, document.seconds)
 
 

@@ -247,8 +247,6 @@ def _junit_suite(campaign: ExplorationCampaign, found: Sequence[SetUpOutcome], s
     for outcome in found:
         place = f"explore.{campaign.base.protocol.title} ({outcome.set_up.description})"
         for each in outcome.assertions:
-            has_failed = each.violated or each.is_in_error
-            failure = (f"{each.assertion}: {each.verdict}",) if has_failed else ()
-            skipped = "" if each.is_judged or has_failed else each.verdict
-            cases.append(JUnitCase(place, each.assertion, failure, skipped))
+            failure = (f"{each.assertion}: {each.verdict}",) if each.has_failed else ()
+            cases.append(JUnitCase(place, each.assertion, failure, each.why_skipped))
     return JUnitSuite("explore", cases, seconds)

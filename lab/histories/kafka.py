@@ -155,8 +155,9 @@ def _polls(operation: Operation) -> Iterator[_Polled]:
                     raise _wrong_form(operation, done)
                 in_order = [(offset, freeze(message)) for offset, message in pairs]
                 yield _Polled(key, in_order, operation, asked.get(key))
-            for key in asked.keys() - found.keys():
-                yield _Polled(key, [], operation, asked[key])
+            for key, offset in asked.items():
+                if key not in found:
+                    yield _Polled(key, [], operation, offset)
 
 
 def _offsets_asked(operation: Operation, called: Sequence[Any]) -> dict[Hashable, int]:

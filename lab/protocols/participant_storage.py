@@ -165,7 +165,8 @@ class ParticipantStorage(Algorithm):
         """Return the open transactions in the same order, where only this one has changed."""
         ledger, shown = self._ledger, self.open
         place = next((place for place, each in enumerate(shown) if each.transaction == changed), len(shown))
-        known, others = (*shown[place : place + 1], None)[0], (*shown[:place], *shown[place + 1 :])
+        known = shown[place] if place < len(shown) else None
+        others = (*shown[:place], *shown[place + 1 :])
         part = ledger.open.get(changed)
         if part is not None:
             place = min(place, len(ledger.open) - 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from lab.durable import temporary_name
+from lab.durable import replacing
 from lab.recording.reader import NotARecordingError, RecordStore
 from lab.recording.records import FORMAT
 from lab.recording.writer import Writer, open_exclusive
@@ -32,14 +32,9 @@ def convert_recording(store: RecordStore, path: Path, progress: Callable[[int], 
         )
     if path.exists():
         os.close(open_exclusive(path))  # it may be written by a run
-    hidden = temporary_name(path)
-    try:
+    with replacing(path) as hidden:
         writer = Writer(hidden, replace(header, format=FORMAT))
         with contextlib.closing(writer):
             writer.convert(store, len(store) - 1, progress)
         for number, why in store.damage.items():
             raise NotARecordingError(f"line {number + 1} cannot be read ({why}): mend or remove it first")
-        os.rename(hidden, path)
-    except BaseException:
-        hidden.unlink(missing_ok=True)
-        raise

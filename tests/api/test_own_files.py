@@ -151,7 +151,7 @@ def test_what_was_expected_and_is_not_met_does_not_hold() -> None:
     """Nor a trigger that has no value."""
     unmet = lab.simulate("bully", 3, script="expect all.coordinator == 1 within 2s", for_="4s")
     assert not unmet.holds
-    assert unmet.unmet == ("expect all.coordinator == 1 within 2s: not met",) or "not met" not in unmet.unmet[0]
+    assert unmet.unmet == ("expect all.coordinator == 1 within 2s: timed out",)
     assert lab.simulate("bully", 3, script="expect all.coordinator == 3 within 2s", for_="4s").holds
 
 
@@ -215,6 +215,21 @@ def test_a_recording_is_replaced_not_changed(tmp_path: Path) -> None:
     assert old.at_us > 4_000_000
     assert old.holds
     assert [each.name for each in tmp_path.iterdir()] == ["run.jsonl"]
+
+
+def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path: Path) -> None:
+    """They are not replaced by a file."""
+    run, path, link = lab.simulate("bully", 3, for_="1s"), tmp_path / "run.jsonl", tmp_path / "link"
+    link.symlink_to(path)
+    run.save(link)
+    assert link.is_symlink()
+    assert lab.load(path).at_us == run.at_us
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reading:
+        run.save(pipe)
+        assert reading.communicate()[0] == path.read_bytes()
+    assert pipe.is_fifo()
 
 
 def test_a_time_after_the_end_is_none_of_the_run() -> None:

@@ -34,7 +34,6 @@ def test_where_a_node_has_several_timers_the_search_is_not_exhaustive() -> None:
 def test_what_properties_must_not_read_is_an_error() -> None:
     """Times, and fields that tell no states apart."""
     verdicts = _explored("Clock", 2).verdicts
-    assert "few_ticks is auxiliary" not in verdicts["few_ticks"]
     assert verdicts["few_ticks"].startswith("not judged: an error in its code: honest.py:")
     assert "ticks is auxiliary: an exploration does not tell states apart by it" in verdicts["few_ticks"]
     assert "an exploration has no times: at_us is known in runs alone" in verdicts["soon"]

@@ -168,6 +168,16 @@ class ExploredAssertion(Struct, frozen=True):
         """True if its own code has raised an error."""
         return self.verdict.startswith(f"{NOT_JUDGED}: {ERROR_IN_CODE}")
 
+    @property
+    def has_failed(self) -> bool:
+        """True if it was violated, or its own code has raised an error."""
+        return self.violated > 0 or self.is_in_error
+
+    @property
+    def why_skipped(self) -> str:
+        """Why it was not judged, unless its own code has raised an error; empty if it was."""
+        return "" if self.is_judged or self.is_in_error else self.verdict
+
 
 class ExploredFinding(Struct, frozen=True):
     """A violation that an exploration found, with the shortest path to it."""
